@@ -13,6 +13,7 @@ import glassformer
 from glassformer.errors import GlassformerError
 from glassformer.runs.folds import Fold, pooled_parts
 from glassformer.runs.report import OURS
+from glassformer.tasks.classify import reporter
 from glassformer.tasks.classify.blend import Blend, NgramPart
 from glassformer.tasks.classify.reporter import ClassifyReporter
 from glassformer.tasks.shared import ngrams
@@ -122,15 +123,18 @@ def test_an_explanation_is_of_the_label_that_both_parts_predict(run):
     assert found.notes[-1].startswith(shared if run.task.blend.model else alone)
 
 
-@pytest.mark.parametrize("held_out", [True, False])
-def test_they_learn_from_validation_rows_unless_these_are_scored(tmp_path, held_out):
+@pytest.mark.parametrize(("held_out", "most"), [(True, 121), (True, 120), (False, 121)])
+def test_they_learn_from_validation_rows_unless_these_are_scored_or_add_little(
+    tmp_path, held_out, most, monkeypatch
+):
+    monkeypatch.setattr(reporter, "MOST_REFITTED", most)
     rows = [{**row, "split": "train"} for row in reviews(121)]
     for word, label in (("sunny", "good"), ("rainy", "bad")):  # only validation rows have these
         rows += [{"text": f"{word} {n}", "label": label, "split": "valid"} for n in range(20)]
     rows += [{**row, "split": "test"} for row in reviews(7)] * held_out
     shares = {"data__valid_share": 0.0, "data__test_share": 0.0}
     task = train(tmp_path, rows, model__ngrams="yes", **shares).task
-    assert task.stored.knows("sunny") == held_out
+    assert task.stored.knows("sunny") == (held_out and most == 121)
 
 
 def test_occlusion_leaves_words_out_of_both_parts(run):

@@ -12,7 +12,8 @@ from glassformer.errors import GlassformerError
 from glassformer.tasks.classify import linear, ngram_baseline
 from glassformer.tasks.classify.ngram_baseline import CHOOSERS, NgramBaseline, unbiased_logits
 from glassformer.tasks.shared import ngrams
-from glassformer.tasks.shared.ngrams import Analyser, NgramCounts, analysers_for, weighted
+from glassformer.tasks.shared.ngram_counts import NgramCounts
+from glassformer.tasks.shared.ngrams import Analyser, analysers_for, weighted
 
 GOOD, BAD = ("lovely", "great", "fine", "moving"), ("dull", "poor", "weak", "boring")
 FILLER = ("the", "film", "was", "with", "an", "actor", "and", "scene", "music", "end")
@@ -209,7 +210,8 @@ def test_tf_idf_is_that_of_scikit_learn():
 
 def test_ratios_are_those_of_the_paper():
     counts = NgramCounts(Analyser("word", 1), ["x x y", "x", "y"]).training
-    ratios = linear.log_count_ratios(counts, np.array([True, True, False]))
+    rows_with = np.array([2, 2])
+    ratios = linear.log_count_ratios(counts, np.array([True, True, False]), rows_with)
     expected = {np.log((3 / 5) / (1 / 3)), np.log((2 / 5) / (2 / 3))}
     assert sorted(ratios) == pytest.approx(sorted(expected))
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from test_ngram_baseline import fitted, reviews
 
-from glassformer.tasks.classify import stored_baseline
-from glassformer.tasks.classify.stored_baseline import StoredBaseline, chunks
+from glassformer.tasks.classify.stored_baseline import StoredBaseline
+from glassformer.tasks.shared import ngram_spans
 from glassformer.tasks.shared.ngram_hashing import buckets_of, ngrams_of
-from glassformer.tasks.shared.ngram_spans import buckets_of_spans, spans_of
+from glassformer.tasks.shared.ngram_spans import buckets_of_spans, chunks, spans_of
 from glassformer.tasks.shared.ngrams import Analyser
 
 TEXTS = (
@@ -36,7 +36,7 @@ def test_they_are_those_of_each_text_with_the_same_buckets(analyser, texts):
 
 
 def test_texts_are_read_in_pieces_of_a_few_characters(monkeypatch):
-    monkeypatch.setattr(stored_baseline, "CHARACTERS", 10)
+    monkeypatch.setattr(ngram_spans, "CHARACTERS", 10)
     texts = ["", "four", "five!", "more than ten characters", "", "a"]
     assert [*chunks(texts)] == [["", "four"], ["five!"], [texts[3]], ["", "a"]]
     model, texts = fitted(101), reviews(31, seed=2)[0]

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.utils import murmurhash3_32
 from test_ngram_baseline import fitted, names, reviews
 
@@ -11,9 +12,10 @@ from glassformer.errors import GlassformerError
 from glassformer.tasks.classify import stored_baseline
 from glassformer.tasks.classify.ngram_baseline import NgramBaseline
 from glassformer.tasks.classify.stored_baseline import RECORD, TENSORS, StoredBaseline
-from glassformer.tasks.shared import ngram_hashing, ngram_spans, ngrams
+from glassformer.tasks.shared import ngram_counts, ngram_hashing, ngram_spans, ngrams
+from glassformer.tasks.shared.ngram_counts import hashed
 from glassformer.tasks.shared.ngram_hashing import buckets_of, murmur3, ngrams_of
-from glassformer.tasks.shared.ngrams import Analyser, hashing_of
+from glassformer.tasks.shared.ngrams import BUCKETS, WORDS, Analyser
 
 ODD = ("", "zzz 猫", "Ünï  code\n漢字 x", "İstanbul! No? yes", "a\tb", "great great great dull")
 
@@ -45,7 +47,7 @@ def test_its_answers_are_those_of_scikit_learn_and_need_it_no_more(kind, tmp_pat
 
 
 def test_ngrams_that_share_a_bucket_share_its_weight(monkeypatch):
-    for module in (ngrams, ngram_hashing, ngram_spans, stored_baseline):
+    for module in (ngram_counts, ngram_hashing, ngram_spans, stored_baseline):
         monkeypatch.setattr(module, "BUCKETS", 64)
     model, texts = fitted(101), reviews(31, seed=2)[0]
     stored = StoredBaseline.of(model)
@@ -68,6 +70,29 @@ def test_ngrams_and_their_buckets_are_those_of_scikit_learn(analyser):
         counts = dict(zip(row.indices.tolist(), row.data.tolist(), strict=True))
         buckets, times = np.unique(buckets_of(found), return_counts=True)
         assert dict(zip(buckets.tolist(), times.tolist(), strict=True)) == counts
+
+
+@pytest.mark.parametrize("analyser", [Analyser("word", 3), Analyser("character", 5)])
+def test_counts_of_many_texts_are_those_of_scikit_learn(analyser, monkeypatch):
+    monkeypatch.setattr(ngram_spans, "CHARACTERS", 100)  # several chunks
+    texts = [*ODD, *reviews(7)[0]]
+    given = texts if analyser.unit == "word" else [f" {text} " for text in texts]
+    expected = hashing_of(analyser).transform(given)
+    assert (hashed(texts, analyser) != expected).nnz == 0
+    assert hashed([], analyser).shape == (0, BUCKETS)
+
+
+def hashing_of(analyser):
+    by_words = analyser.unit == "word"
+    return HashingVectorizer(
+        analyzer="word" if by_words else "char",
+        token_pattern=WORDS if by_words else None,
+        lowercase=by_words,
+        ngram_range=(1, analyser.longest),
+        n_features=BUCKETS,
+        alternate_sign=False,
+        norm=None,
+    )
 
 
 @pytest.mark.parametrize(("kind", "text"), [("two labels", "great"), ("three labels", "abcdski")])

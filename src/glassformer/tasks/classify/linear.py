@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 
 from glassformer.tasks.shared.ngrams import Matrix, learn, scaled_columns
 
@@ -66,12 +66,13 @@ def fit_linear(
     """A logistic regression a column of `members`, over features weighted by their ratios."""
     rows, models = members.shape
     weights, bias = np.zeros((features.shape[1], models)), np.zeros(models)
+    rows_with = np.bincount(counts.indices, minlength=counts.shape[1])
     for number in range(models):
         inside = members[:, number]
         if not features.shape[1] or inside.all() or not inside.any():
             bias[number] = np.log(inside.sum() + 1) - np.log(rows - inside.sum() + 1)
             continue
-        ratios = log_count_ratios(counts, inside)
+        ratios = log_count_ratios(counts, inside, rows_with)
         count = None if weights_of_rows is None else weights_of_rows[:, number]
         fitted = logistic_regression(scaled_columns(features, ratios), inside, settings, count)
         weights[:, number] = fitted.coef_[0] * ratios
@@ -79,10 +80,16 @@ def fit_linear(
     return Linear(weights, bias)
 
 
-def log_count_ratios(counts: Matrix, inside: Bool[np.ndarray, " N"]) -> Float[np.ndarray, " F"]:
-    """log((p / |p|) / (q / |q|)), where p and q count the rows inside and outside that have it."""
-    width = counts.shape[1]
-    p, q = (1 + np.bincount(counts[side].indices, minlength=width) for side in (inside, ~inside))
+def log_count_ratios(
+    counts: Matrix, inside: Bool[np.ndarray, " N"], rows_with: Int[np.ndarray, " F"]
+) -> Float[np.ndarray, " F"]:
+    """log((p / |p|) / (q / |q|)), where p and q count the rows inside and outside that have it.
+
+    Args:
+        rows_with: How many rows have it, inside or outside.
+    """
+    found = np.bincount(counts[inside].indices, minlength=counts.shape[1])
+    p, q = 1 + found, 1 + rows_with - found
     return np.log(p / p.sum()) - np.log(q / q.sum())
 
 

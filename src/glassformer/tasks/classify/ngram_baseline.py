@@ -26,11 +26,11 @@ from glassformer.tasks.classify.linear import (
     members_of,
     row_weights,
 )
+from glassformer.tasks.shared.ngram_counts import NgramCounts
 from glassformer.tasks.shared.ngrams import (
     MOST_COLUMNS,
     Analyser,
     Matrix,
-    NgramCounts,
     combinations_for,
     side_by_side,
     weighted,

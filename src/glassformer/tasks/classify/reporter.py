@@ -25,6 +25,7 @@ from glassformer.tasks.shared.ngrams import MOST_ROWS, rows_learned_from
 
 BASELINE_TRY = 3.0  # seconds, about, of a timed trial of the baseline
 TRIALS = 5  # settings that the baseline tries, about
+MOST_REFITTED = 50_000  # training rows; to more, the validation rows add too little to wait for
 
 
 class ClassifyReporter(LabelReporter[ClassifyTask]):
@@ -45,7 +46,8 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
         stored = StoredBaseline.of(fitted)
         alone = answers.without_ngrams().at(task.labels.temperature)
         blend = Blend.fit(alone.logits, fitted.valid_logits, answers.labels, always=wanted == "yes")
-        if blend.kept and len(samples.rows("test")):  # validation rows have no more to decide
+        few = len(samples.rows("train")) <= MOST_REFITTED
+        if blend.kept and few and len(samples.rows("test")):  # validation rows decide nothing more
             stored = StoredBaseline.of(self._refitted(fitted))
         stored.save(task.folder)
         blend.save(task.folder)

@@ -5,7 +5,7 @@ the biases; `baseline.json` says how texts become n-grams and weights become pro
 texts are read at once, as arrays (`ngram_spans`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -30,11 +30,10 @@ from glassformer.tasks.shared.ngram_hashing import (
     ngrams_of,
     telling_parts,
 )
-from glassformer.tasks.shared.ngram_spans import Spans, buckets_of_spans, spans_of
+from glassformer.tasks.shared.ngram_spans import Spans, buckets_of_spans, chunks, spans_of
 from glassformer.tasks.shared.ngrams import BUCKETS, Analyser
 
 TENSORS, RECORD = "baseline.safetensors", "baseline.json"
-CHARACTERS = 1 << 18  # of the texts that are read at once: about 100 MB
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -272,18 +271,6 @@ class StoredBaseline:
             self.analysers
         ):
             raise ValueError(f"its n-grams are not below {BUCKETS * len(self.analysers):,}")
-
-
-def chunks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Consecutive texts of so many characters that they are read quickly, in little memory."""
-    start, size = 0, 0
-    for end, text in enumerate(texts):
-        if size and size + len(text) > CHARACTERS:
-            yield texts[start:end]
-            start, size = end, 0
-        size += 1 + len(text)
-    if start < len(texts):
-        yield texts[start:]
 
 
 def most_of_each(

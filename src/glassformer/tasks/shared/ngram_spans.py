@@ -5,7 +5,7 @@ n-gram by n-gram in Python. The n-grams are those of `ngram_hashing.ngrams_of`, 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ from jaxtyping import Int, UInt8, UInt32
 from glassformer.tasks.shared.ngram_hashing import FIRST, SECOND, SPACES, finished, rotated
 from glassformer.tasks.shared.ngrams import BUCKETS, WORDS, Analyser
 
+CHARACTERS = 1 << 18  # of the texts that are read at once: about 100 MB
 SPACE, NEWLINE = 32, 10
 PLACE = (
     np.int32
@@ -109,3 +110,15 @@ def buckets_of_spans(spans: Spans) -> Int[np.ndarray, " N"]:
 
 def _mixed(blocks: UInt32[np.ndarray, " N"]) -> UInt32[np.ndarray, " N"]:
     return rotated(blocks * FIRST, 15) * SECOND
+
+
+def chunks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Consecutive texts of so many characters that they are read quickly, in little memory."""
+    start, size = 0, 0
+    for end, text in enumerate(texts):
+        if size and size + len(text) > CHARACTERS:
+            yield texts[start:end]
+            start, size = end, 0
+        size += 1 + len(text)
+    if start < len(texts):
+        yield texts[start:]

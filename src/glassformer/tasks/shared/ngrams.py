@@ -1,7 +1,6 @@
-"""Texts as counts of their n-grams, by scikit-learn, which the `baseline` extra brings.
+"""Which n-grams of texts are counted, and counts as features.
 
-N-grams are hashed into a fixed number of columns, so that neither a dictionary of millions of
-strings nor the size of the texts decides how much memory it takes.
+Learning from them takes scikit-learn, which the `baseline` extra brings with scipy.
 """
 
 from collections.abc import Sequence
@@ -61,41 +60,6 @@ def combinations_for(texts: Sequence[str]) -> list[tuple[Analyser, ...]]:
     return [*((one,) for one in alone), *together]
 
 
-class NgramCounts:
-    """The n-grams that occur in the training texts, and their counts in any texts.
-
-    Args:
-        columns: The most n-grams to keep; those of the most rows stay.
-    """
-
-    def __init__(
-        self, analyser: Analyser, texts: Sequence[str], columns: int = MOST_COLUMNS
-    ) -> None:
-        self.analyser = analyser
-        self.hashing = hashing_of(analyser)
-        counts = self.hashed(texts)
-        rows_with = np.bincount(counts.indices, minlength=BUCKETS)
-        kept = np.flatnonzero(rows_with >= (2 if len(texts) >= MANY_ROWS else 1))
-        if len(kept) > columns:
-            most = np.argsort(-rows_with[kept], kind="stable")[:columns]
-            kept = np.sort(kept[most])
-        self.columns = kept
-        self.training = counts[:, kept]
-        # Smoothed as in scikit-learn: as if one more text held everything once.
-        self.idf = np.log((1 + len(texts)) / (1 + rows_with[kept])) + 1
-
-    def __call__(self, texts: Sequence[str]) -> Matrix:
-        return self.hashed(texts)[:, self.columns]
-
-    def hashed(self, texts: Sequence[str]) -> Matrix:
-        """Counts of all n-grams, one column a bucket."""
-        if self.analyser.unit == "character":  # where a text begins and ends is worth knowing
-            texts = [f" {text} " for text in texts]
-        if not len(texts):
-            return self.hashing.transform([""])[:0]  # scikit-learn wants a text at least
-        return self.hashing.transform(texts)
-
-
 def weighted(counts: Matrix, idf: Float[np.ndarray, " F"] | None = None) -> Matrix:
     """1 + log(count), times idf where given, and every row of length 1."""
     weights = scaled_columns(counts, np.ones(counts.shape[1]) if idf is None else idf)
@@ -115,29 +79,22 @@ def side_by_side(matrices: Sequence[Matrix]) -> Matrix:
     """One matrix with the columns of all of them."""
     if len(matrices) == 1:
         return matrices[0]
-    return import_module("scipy.sparse").hstack(
-        matrices, format="csr"
-    )  # scikit-learn needs it, too
-
-
-def hashing_of(analyser: Analyser) -> Any:
-    """scikit-learn's own: it needs no fitting."""
-    by_words = analyser.unit == "word"
-    return learn("feature_extraction.text").HashingVectorizer(
-        analyzer="word" if by_words else "char",
-        token_pattern=WORDS if by_words else None,
-        lowercase=by_words,
-        ngram_range=(1, analyser.longest),
-        n_features=BUCKETS,
-        alternate_sign=False,
-        norm=None,
-    )
+    return sparse().hstack(matrices, format="csr")
 
 
 def learn(part: str) -> ModuleType:
     """A part of scikit-learn, or a word on how to get it."""
+    return _of_extra(f"sklearn.{part}")
+
+
+def sparse() -> ModuleType:
+    """Sparse matrices of scipy, which comes with scikit-learn."""
+    return _of_extra("scipy.sparse")
+
+
+def _of_extra(module: str) -> ModuleType:
     try:
-        return import_module(f"sklearn.{part}")
+        return import_module(module)
     except ImportError:
         raise GlassformerError(
             f"the baseline needs scikit-learn, which is not installed; {install('baseline')}"

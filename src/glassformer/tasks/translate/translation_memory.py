@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-from glassformer.tasks.shared.ngrams import MANY_ROWS, Matrix, NgramCounts, analysers_for, weighted
+from glassformer.tasks.shared.ngram_counts import NgramCounts
+from glassformer.tasks.shared.ngrams import MANY_ROWS, Matrix, analysers_for, weighted
 
 LONGEST = 10_000  # characters of a text, far more than the tokens that a model reads
 TOGETHER = 256  # texts per lookup

@@ -32,6 +32,7 @@ from glassformer.tasks.shared.ngrams import (
     Analyser,
     Matrix,
     combinations_for,
+    learn,
     side_by_side,
     weighted,
 )
@@ -160,6 +161,7 @@ def rows_to_tune_on(rows: int) -> Int[np.ndarray, " some"]:
 
 def ngrams_counted(texts: Sequence[str], models: int) -> int:
     """The most n-grams that a baseline of these texts counts."""
+    learn("linear_model")  # without it, there is no baseline
     analysers = {analyser for some in combinations_for(texts) for analyser in some}
     columns = min(MOST_COLUMNS, MOST_WEIGHTS // models)
     each = {one: len(NgramCounts(one, texts, columns).columns) for one in analysers}

@@ -112,6 +112,9 @@ def test_a_missing_library_is_named_before_anything_is_trained(tmp_path, capsys,
     assert main(["demo", str(tmp_path / "runs")]) == 1
     told = capsys.readouterr().err
     assert "the demo needs no_such_library, which is not installed; pip install 'glass" in told
+    monkeypatch.setattr(demo, "LIBRARIES", ("no_such_library", "nor_this"))
+    assert main(["demo", str(tmp_path / "runs")]) == 1
+    assert "no_such_library and nor_this, which are not installed; pip" in capsys.readouterr().err
     assert not (tmp_path / "runs").exists()
 
 

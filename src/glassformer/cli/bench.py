@@ -7,15 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
+from glassformer.cli.bench_progress import BenchProgress
 from glassformer.cli.options import AsJson
 from glassformer.errors import GlassformerError, is_out_of_memory, unknown
 from glassformer.terminal import Terminal, print_json
@@ -60,7 +53,8 @@ def attention(
 ) -> None:
     """Measure time and memory of every kernel and layer, each against a peer.
 
-    Times are medians over rounds in which the two alternate; keep the machine idle.
+    Times are medians over rounds in which the two alternate; keep the machine idle. Takes
+    several minutes on two CPU cores.
 
     Example: glassformer bench attention --lengths 128,512,2048 --chart cost.png
     """
@@ -195,12 +189,11 @@ def measure_pairs(
         for name, pairs in plan.items()
         for pair in pairs
     ]
-    with shown_if_cut_short(report, as_json), progress_bar() as progress:
-        task = progress.add_task("", total=len(jobs) + len(more))
+    with shown_if_cut_short(report, as_json), BenchProgress(len(jobs) + len(more)) as progress:
         for label, results, job in [*jobs, *more]:
-            progress.update(task, description=label)
+            progress.begin(label)
             results.append(attempt(label, job, advice))
-            progress.advance(task)
+            progress.finish()
 
 
 def attempt(label: str, job: Callable[[], object], advice: str) -> object:
@@ -211,22 +204,6 @@ def attempt(label: str, job: Callable[[], object], advice: str) -> object:
         return job()
     except torch.OutOfMemoryError:
         raise GlassformerError(f"{label}: does not fit in device memory; {advice}") from None
-
-
-def progress_bar() -> Progress:
-    """A progress bar on standard error, shown only in a terminal."""
-    console = Terminal(stderr=True)
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
 
 
 def caption(report: "AnyReport[Any]") -> str:
@@ -272,10 +249,9 @@ def measure_each(
     as_json: bool,
 ) -> None:
     """Measure all of these; what cannot be measured here is left out with a note."""
-    with shown_if_cut_short(report, as_json), progress_bar() as progress:
-        task = progress.add_task("", total=len(names))
+    with shown_if_cut_short(report, as_json), BenchProgress(len(names)) as progress:
         for name in names:
-            progress.update(task, description=name)
+            progress.begin(name)
             try:
                 results = list(measure(name))
                 report.sections[name] += results
@@ -287,4 +263,4 @@ def measure_each(
                 if not is_out_of_memory(error):
                     raise
                 report.notes.append(f"{name}: left out, does not fit in device memory")
-            progress.advance(task)
+            progress.finish()

@@ -41,8 +41,9 @@ def refuse_missing_libraries() -> None:
     """Refuse to start what could not end."""
     missing = [name for name in LIBRARIES if find_spec(name) is None]
     if missing:
+        are = "is" if len(missing) == 1 else "are"
         raise GlassformerError(
-            f"the demo needs {', '.join(missing)}, which is not installed; {install('demo')}"
+            f"the demo needs {' and '.join(missing)}, which {are} not installed; {install('demo')}"
         )
 
 

@@ -50,6 +50,15 @@ def values(predict):
     return call
 
 
+def test_a_text_of_which_nothing_is_known_is_not_translated(predict, values):
+    out, err = predict("雪 ☃", SOURCE)
+    assert out.splitlines()[0] == "?"
+    assert "nothing in 1 of 2 inputs was seen in training" in err
+    unknown, known = values("雪 ☃", SOURCE)
+    assert (unknown["unknown"], unknown["prediction"]) == (True, None)
+    assert "unknown" not in known
+
+
 def test_a_file_of_texts_is_answered_in_order_whatever_their_lengths(run, predict, tmp_path):
     texts = [*sentences(67, seed=8), "", "red"]
     (tmp_path / "many.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")

@@ -45,6 +45,14 @@ def test_where_the_baseline_is_better_the_report_says_what_to_do(tmp_path):
     assert told == f"The baseline is better here: try {CHOICES}, --no-pretrain."
 
 
+def test_where_the_baseline_is_ahead_by_what_may_be_chance_it_is_named_all_the_same(tmp_path):
+    sentence = TIE.replace("(p", "(worse by 5.0 points of accuracy, p")
+    (told,) = what_next(sentence, RunFolder(tmp_path), kept=True, room=True)
+    assert told.startswith("The baseline is better here, if not surely: use it with `glassformer")
+    (told,) = what_next(sentence, RunFolder(tmp_path), kept=False, room=True)
+    assert told == f"The baseline is better here, if not surely: try {CHOICES}."
+
+
 def test_a_tie_with_the_baseline_says_what_to_try_unless_nothing_is_left_to_gain(tmp_path):
     folder = RunFolder(tmp_path)
     assert what_next(TIE, folder, kept=True, room=True) == [f"To do better, try {CHOICES}."]

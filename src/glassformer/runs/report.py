@@ -128,13 +128,13 @@ def what_next(sentence: str, folder: RunFolder, *, kept: bool, room: bool) -> li
         kept: Whether the run keeps the baseline.
         room: Whether the score can still get better.
     """
-    if TIED in sentence and room:
-        return [f"To do better, try {other_choices(folder)}."]
-    if " worse than the baseline " not in sentence:
-        return []
+    tied = TIED in sentence
     run = shlex.quote(str(folder.path))
     use = f"use it with `glassformer predict {run} --baseline`, or try" if kept else "try"
-    return [f"{BASELINE_WINS}: {use} {other_choices(folder)}."]
+    if " worse than the baseline " in sentence or (tied and "(worse by" in sentence):
+        surely = ", if not surely" if tied else ""
+        return [f"{BASELINE_WINS}{surely}: {use} {other_choices(folder)}."]
+    return [f"To do better, try {other_choices(folder)}."] if tied and room else []
 
 
 def other_choices(folder: RunFolder) -> str:

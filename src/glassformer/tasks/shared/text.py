@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from glassformer.config import MachineConfig, ModelConfig, TokenizerConfig, requ
 from glassformer.data.jagged import Jagged
 from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Sample, Samples
-from glassformer.data.text.coders import chunked
+from glassformer.data.text.coders import SPECIALS, chunked
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
 from glassformer.tasks.predictor import Predictor, SomeTask
@@ -64,11 +65,26 @@ def growing(inputs: Iterable[str], most: int, characters: int = 0) -> Iterator[l
 def nothing_known(tokenizer: Tokenizer, ids: Shaped[np.ndarray, " tokens"]) -> bool:
     """Whether all tokens of a text are unknown, or spaces.
 
+    Byte pairs can spell any text; what was learned are the characters of longer tokens.
+
     >>> tokenizer = Tokenizer.train("characters", ["what a film"], vocabulary=100)
     >>> [nothing_known(tokenizer, ids) for ids in tokenizer.encode(["zoo", "a zoo", "z u"])]
     [True, False, True]
+    >>> tokenizer = Tokenizer.train("bpe", ["what a film"] * 2, vocabulary=300)
+    >>> [nothing_known(tokenizer, ids) for ids in tokenizer.encode(["雪", "a 雪", "q z"])]
+    [True, False, True]
     """
-    return not any(piece.strip() for piece in tokenizer.pieces(ids[ids != tokenizer.unknown]))
+    if tokenizer.kind == "bpe" and (learned := learned_characters(tokenizer)):
+        return learned.isdisjoint(tokenizer.decode(ids))
+    return not tokenizer.telling[ids].any()
+
+
+@lru_cache(maxsize=16)
+def learned_characters(tokenizer: Tokenizer) -> frozenset[str]:
+    """The characters of all tokens that were put together in training, without spaces."""
+    tokens = tokenizer.coder.tokens[len(SPECIALS) :]
+    pieces = (token.decode("utf-8", "ignore") for token in tokens if len(token) > 1)
+    return frozenset(character for piece in pieces for character in piece if character.strip())
 
 
 def hidden_at_random(

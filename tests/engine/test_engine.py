@@ -11,7 +11,7 @@ from glassformer.config import AttentionConfig, ModelConfig, PositionConfig, Sta
 from glassformer.config.decoding import DecodeConfig, SampleConfig
 from glassformer.core.layout import Layout
 from glassformer.decode import Request, decode
-from glassformer.engine import Engine, GenerationRequest, Source
+from glassformer.engine import Engine, GenerationRequest, Source, rows
 from glassformer.engine.paged_steps import PagedSteps
 from glassformer.engine.prefixes import Prefixes
 from glassformer.engine.rows import RowSteps
@@ -19,6 +19,7 @@ from glassformer.engine.steps import GatheredSteps
 from glassformer.errors import GlassformerError
 from glassformer.models.build import build_language_model, build_transformer
 from glassformer.models.incremental import continuing, translating
+from glassformer.models.incremental.even import EvenSteps
 from glassformer.models.packing import for_inference
 
 V, END, PAGE = 23, 2, 4
@@ -151,6 +152,25 @@ CASES = [*((9, steps) for steps in STEPS), (200, "fused rows"), (200, "paged")]
 def test_answers_in_company_are_those_alone(model, pages, steps):
     rng = random.Random(pages)
     company(model, [some_request(rng) for _ in range(12)], pages, pages, steps=steps)
+
+
+def test_rows_at_one_place_take_the_steps_of_the_loop(model, monkeypatch):
+    made = []
+
+    def noted(layers, caches, rotation):
+        made.append(len(caches[0][0]))
+        return EvenSteps(layers, caches, rotation)
+
+    monkeypatch.setattr(rows, "EvenSteps", noted)
+    engine = Engine(for_inference(model), pages=200, page_size=PAGE)
+    requests = [
+        GenerationRequest(prompt=prompt, decode=DecodeConfig(max_length=length))
+        for prompt, length in (((5, 9, 8), 3), ((5, 4, 9), 7), ((8, 4, 9), 5), ((6, 5), 5))
+    ]
+    for some in (requests[:3], requests[2:]):
+        for found, one in zip(engine.answers(some), some, strict=True):
+            assert_same(found, alone(model, one))
+    assert made == [3, 2, 1]  # again when one left; never beside a row that is elsewhere
 
 
 @pytest.mark.full

@@ -31,15 +31,21 @@ def fused_scores(
         attend: Self-attention, which keeps the newest keys and values.
         last: Which tokens to score after; by default, all.
     """
-    x, position = F.embedding(tokens, fused.table), fused.position  # (N, D)
-    if not isinstance(position, Rotary) and type(position) is not Position:
-        given = x if layout.is_packed else x[:, None]
-        x = position.embed(given, layout).reshape(x.shape).to(fused.dtype)
+    x = embedded(fused, tokens, layout)
     for number, layer in enumerate(fused.layers):
         heads = layer.projection(x).unflatten(-1, (-1, layer.attention.width))  # (N, H + 2 G, K)
         attended = layer.out(attend(number, heads).flatten(1), x)
         x = layer.narrow(layer.widen(x if layer.parallel else attended), attended)
     return capped(fused.head(x if last is None else x[last]), fused.softcap)
+
+
+def embedded(fused: FusedModel, tokens: Int[Tensor, " N"], layout: Layout) -> Float[Tensor, "N D"]:
+    """The vectors of tokens, before the first layer."""
+    x, position = F.embedding(tokens, fused.table), fused.position  # (N, D)
+    if isinstance(position, Rotary) or type(position) is Position:
+        return x
+    given = x if layout.is_packed else x[:, None]
+    return position.embed(given, layout).reshape(x.shape).to(fused.dtype)
 
 
 def turns_at(fused: FusedModel, positions: Int[Tensor, " N"]) -> Turns | None:

@@ -2,6 +2,7 @@
 
 Gathering pages would copy all of them in every step. Here they are copied from their pages when a
 request's prompt was read, and back when it leaves; in between, a step copies only what is new.
+While all requests have read as many tokens, steps are those of the decoding loop (`EvenSteps`).
 """
 
 from collections.abc import Sequence
@@ -15,12 +16,14 @@ from torch import Tensor
 from glassformer.core.caches import KeyCache, Memory, PagePool
 from glassformer.core.layout import Layout
 from glassformer.core.positions.rotary import Rotary
+from glassformer.core.scoring import capped
 from glassformer.core.shapes import Keys, NewKeys, NewValues, Values
 from glassformer.core.steps.attention import Rotation
-from glassformer.engine.fused_step import fused_scores
+from glassformer.engine.fused_step import embedded, fused_scores
 from glassformer.engine.generation import Branch
 from glassformer.engine.paged_decoder import PagedDecoder
 from glassformer.engine.steps import Steps
+from glassformer.models.incremental.even import EvenSteps, KeysAndValues
 from glassformer.models.incremental.fused import FusedModel
 from glassformer.models.transformer import scored
 
@@ -36,10 +39,11 @@ class RowSteps(Steps):
         self.past = Rows(decoder.pool)
         self.memory = None if decoder.sources is None else Rows(decoder.sources)
         self.rotation: Rotation | None = None
+        self.even: EvenSteps | None = None  # of these rows
 
     def join(self, branches: Sequence[Branch], tokens: Int[Tensor, " B"]) -> None:
         super().join(branches, tokens)
-        first = len(self.rows)
+        first, self.even = len(self.rows), None
         self.rows += branches
         self.past.make_room(len(self.rows), max(one.most_tokens for one in branches))
         for row, one in enumerate(branches, first):
@@ -55,6 +59,7 @@ class RowSteps(Steps):
         super().leave(branch)
         if branch not in self.rows:
             return
+        self.even = None
         row, last = self.rows.index(branch), len(self.rows) - 1
         if not branch.cancelled:
             self.past.store(row, branch.sequence, branch.read)
@@ -80,33 +85,50 @@ class RowSteps(Steps):
     def scores(self, due: Sequence[Branch]) -> Float[Tensor, "B V"]:
         read, fused = [one.read for one in due], self.decoder.fused
         longest, starts = max(read) + 1, torch.tensor(read)
-        count, device = len(due), starts.device
         at = Layout(
-            rows=count, longest=1, reach=longest, tokens=count, device=device, starts=starts
+            rows=len(due),
+            longest=1,
+            reach=longest,
+            tokens=len(due),
+            device=starts.device,
+            starts=starts,
         )
-        keys = Layout.full(count, longest)
-        if min(read) + 1 < longest:
-            keys = Layout.padded(starts + 1)
-        every = torch.arange(count)
-        past = zip(self.past.k[:, :count], self.past.v[:, :count], strict=True)
-        caches = [RowCache(k, v, every, keys) for k, v in past]
         tokens = torch.tensor([one.tokens[-1] for one in due])
         for one in due:
             one.read += 1
+        even = min(read) + 1 == longest
+        if even and fused is not None:
+            return self._together(fused, tokens, at)
+        keys = Layout.full(len(due), longest) if even else Layout.padded(starts + 1)
+        every = torch.arange(len(due))
+        caches = [RowCache(k, v, every, keys) for k, v in self.past.of_layers(len(due))]
         if fused is None:
             return self._plain(tokens, at, caches)
-        seen = None if keys.is_full else keys.real[:, None, None]  # (B, 1, 1, S)
-        attend = partial(attend_heads, fused, caches, at, seen, self._rotation(fused, starts))
+        seen = keys.real[:, None, None]  # (B, 1, 1, S)
+        rotation = self._rotation(fused)
+        if rotation is not None:
+            rotation = rotation.at(starts)
+        attend = partial(attend_heads, fused, caches, at, seen, rotation)
         return fused_scores(fused, tokens, at, attend)
 
-    def _rotation(self, fused: FusedModel, starts: Int[Tensor, " B"]) -> Rotation | None:
+    def _together(
+        self, fused: FusedModel, tokens: Int[Tensor, " B"], at: Layout
+    ) -> Float[Tensor, "B V"]:
+        """A step of rows that are all at one place."""
+        if self.even is None:
+            past = self.past.of_layers(len(tokens))
+            self.even = EvenSteps(fused.layers, past, self._rotation(fused))
+        x = self.even(embedded(fused, tokens, at), at.reach - 1)
+        return capped(fused.head(x), fused.softcap)
+
+    def _rotation(self, fused: FusedModel) -> Rotation | None:
         """How queries and keys are rotated; the table grows with the longest row."""
         if not isinstance(fused.position, Rotary):
             return None
         room = self.past.k.shape[3]
         if self.rotation is None or len(self.rotation.cos) < room:
-            self.rotation = Rotation.of(fused.position, room, starts.device)
-        return self.rotation.at(starts)
+            self.rotation = Rotation.of(fused.position, room, self.past.k.device)
+        return self.rotation
 
     def _plain(
         self, tokens: Int[Tensor, " B"], at: Layout, caches: "Sequence[RowCache]"
@@ -158,6 +180,10 @@ class Rows:
         for rows in (self.k, self.v):
             rows[:, targets, :, :length] = rows[:, sources, :, :length]
 
+    def of_layers(self, rows: int) -> list[KeysAndValues]:
+        """What the first rows hold in each layer, with room for more."""
+        return list(zip(self.k[:, :rows], self.v[:, :rows], strict=True))
+
     def memories(self, rows: int) -> list[Memory]:
         """What the first rows hold, as the memory of each layer."""
         layout = Layout.padded(self.lengths)
@@ -174,8 +200,8 @@ class Rows:
         for name in ("k", "v"):
             old = getattr(self, name)
             layers, _, heads, _, width = old.shape
-            new = old.new_zeros(layers, rows, heads, length, width)
-            new[:, :held, :, :longest] = old
+            new = old.new_empty(layers, rows, heads, length, width)  # `load` clears the rest
+            new[:, :held, :, :longest], new[:, :held, :, longest:] = old, 0
             setattr(self, name, new)
 
 
@@ -209,7 +235,7 @@ def attend_heads(
     fused: FusedModel,
     caches: Sequence[RowCache],
     at: Layout,
-    seen: Bool[Tensor, "B 1 1 S"] | None,
+    seen: Bool[Tensor, "B 1 1 S"],
     rotation: Rotation | None,
     number: int,
     heads: Float[Tensor, "B HGG K"],

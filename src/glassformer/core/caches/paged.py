@@ -142,12 +142,13 @@ class PagePool:
         v: Float[Tensor, "layers T G W"],
     ) -> None:
         """Add tokens to a sequence that has the pages for them."""
-        start = self.length(sequence)
-        places = range(start, start + k.shape[1])
-        pages = [self._pages[sequence][place // self.page_size] for place in places]
-        slots = [place % self.page_size for place in places]
-        self.k[:, pages, slots], self.v[:, pages, slots] = k, v
-        self._lengths[sequence] = places.stop
+        size, start = self.page_size, self.length(sequence)
+        end = self._lengths[sequence] = start + k.shape[1]
+        for number in range(start // size, self.pages_for(end)):
+            page, before = self._pages[sequence][number], number * size
+            first, last = max(start, before), min(end, before + size)
+            held, new = slice(first - before, last - before), slice(first - start, last - start)
+            self.k[:, page, held], self.v[:, page, held] = k[:, new], v[:, new]
 
     def rewrite(
         self,

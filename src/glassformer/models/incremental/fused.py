@@ -143,7 +143,8 @@ class FusedModel:
         ancestry = state.ancestry
         if ancestry.even and not x.is_cuda:
             if state.prepared is None:
-                state.prepared = EvenSteps(self.layers, state.caches, len(x), rotation)
+                kept = [cache.kept() for cache in state.caches]
+                state.prepared = EvenSteps(self.layers, kept, rotation)
             return state.prepared(x, ancestry.used)
         if rotation is not None and not x.is_cuda:
             rotation = rotation.at(ancestry.lengths)

@@ -18,8 +18,9 @@ from torch import Tensor, nn
 from glassformer.core.int8 import SMALLEST, Int8Linear
 from glassformer.core.steps.linear import WIDE, pack
 from glassformer.models.frontends import Tokens
+from glassformer.models.fused_encoder import with_fused_encoder
 from glassformer.models.transcriber import Transcriber
-from glassformer.models.transformer import LanguageModel, Transformer
+from glassformer.models.transformer import Classifier, LanguageModel, Transformer
 
 Writes = Transformer | LanguageModel | Transcriber
 Model = TypeVar("Model", bound=Writes)
@@ -72,7 +73,9 @@ def int8_twin(model: nn.Module) -> nn.Module:
 
 
 def for_inference(model: nn.Module) -> nn.Module:
-    """What to write with: a twin that is faster, for weights that will not change any more."""
+    """What to predict with: a twin that is faster, for weights that will not change any more."""
+    if isinstance(model, Classifier):
+        return with_fused_encoder(model)
     if not isinstance(model, Writes):
         return model
     width = (model.tokens if isinstance(model, LanguageModel) else model.frontend).dim

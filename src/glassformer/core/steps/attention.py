@@ -5,10 +5,11 @@ branch attends to the slots of its ancestors.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from glassformer.core.attention import MultiHeadAttention
@@ -136,14 +137,8 @@ class StepAttention:
         qk, newest = x.split((heads + groups, groups), 1)
         q, key = (qk if rotation is None else rotation.turned(qk)).split((heads, groups), 1)
         k[:, :, before:after], v[:, :, before:after] = key, newest
-        answer = F.scaled_dot_product_attention(
-            q,
-            k[:, :, :after],
-            v[:, :, :after],
-            attn_mask=self._visible(ancestry, after),
-            scale=self.scale,
-            enable_gqa=heads != self.kv_heads,
-        )
+        seen = self._visible(ancestry, after)
+        answer = self._attend(q, k[:, :, :after], v[:, :, :after], attn_mask=seen)
         return answer.transpose(1, 2).reshape(rows * branches, -1)
 
     def read(
@@ -157,22 +152,41 @@ class StepAttention:
 
         Padding follows all real tokens, where none of them looks.
         """
-        heads, both = self.heads, self.heads + self.kv_heads
-        x = qkv.view(len(k), -1, both + self.kv_heads, self.width).transpose(1, 2)
-        qk = x[:, :both] if rotation is None else rotation.turned(x[:, :both])
-        length = x.shape[2]
-        k[:, :, :length], v[:, :, :length] = qk[:, heads:], x[:, both:]
-        q = qk[:, :heads]
+        q, key, value = self._by_head(qkv, len(k), rotation)
+        length = q.shape[2]
+        k[:, :, :length], v[:, :, :length] = key, value
         with backends(q):
-            answer = F.scaled_dot_product_attention(
-                q,
-                qk[:, heads:],
-                x[:, both:],
-                is_causal=True,
-                scale=self.scale,
-                enable_gqa=heads != self.kv_heads,
-            )
+            answer = self._attend(q, key, value, is_causal=True)
         return answer.transpose(1, 2).reshape(len(qkv), -1)
+
+    def among(
+        self,
+        qkv: Float[Tensor, "tokens projected"],
+        rows: int,
+        rotation: Rotation | None,
+        real: Bool[Tensor, "B 1 1 T"] | None,
+    ) -> Float[Tensor, "tokens D"]:
+        """The answers for padded rows, in which every token sees all real ones.
+
+        Args:
+            real: Which tokens are; None if all are.
+        """
+        q, k, v = self._by_head(qkv, rows, rotation)
+        answer = self._attend(q, k, v, attn_mask=real)
+        return answer.transpose(1, 2).reshape(len(qkv), -1)
+
+    def _by_head(
+        self, qkv: Float[Tensor, "tokens projected"], rows: int, rotation: Rotation | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of padded rows, turned."""
+        heads, both = self.heads, self.heads + self.kv_heads
+        x = qkv.view(rows, -1, both + self.kv_heads, self.width).transpose(1, 2)
+        qk = x[:, :both] if rotation is None else rotation.turned(x[:, :both])
+        return qk[:, :heads], qk[:, heads:], x[:, both:]
+
+    def _attend(self, q: Tensor, k: Tensor, v: Tensor, **seen: Any) -> Float[Tensor, "B H T K"]:
+        gqa = self.heads != self.kv_heads
+        return F.scaled_dot_product_attention(q, k, v, **seen, scale=self.scale, enable_gqa=gqa)
 
     def _visible(self, ancestry: Ancestry, after: int) -> Tensor | None:
         """The slots that each branch sees, its own newest among them; None if it sees all."""

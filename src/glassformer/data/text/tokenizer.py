@@ -148,6 +148,13 @@ class Tokenizer:
             ) from None
 
     @cached_property
+    def telling(self) -> NDArray[np.bool_]:
+        """Whether each token says something: one that is unknown, or white space, does not."""
+        found = np.array([not piece.isspace() for piece in self._readable])
+        found[self.unknown] = False
+        return found
+
+    @cached_property
     def _readable(self) -> list[str]:
         others = self.coder.tokens[len(SPECIALS) :]
         return [*SPECIALS, *(token.decode("utf-8", "backslashreplace") for token in others)]

@@ -33,10 +33,11 @@ from glassformer.core.scoring import capped
 from glassformer.core.steps.attention import Rotation
 from glassformer.core.steps.linear import ACTIVATIONS, StepLinear
 from glassformer.models.blocks.transformer import TransformerBlock
-from glassformer.models.incremental.branching import COMPACT_BELOW, BranchingState, keeps_keys
+from glassformer.models.incremental.branching import COMPACT_BELOW, BranchingState
 from glassformer.models.incremental.even import EvenSteps
 from glassformer.models.incremental.layer import Layer
 from glassformer.models.incremental.prompt import Prompt, max_positions, room_after
+from glassformer.models.stacks import Decoder, Encoder
 from glassformer.models.transformer import LanguageModel
 
 ROUND = 256  # positions come in multiples of this, and slots on CUDA, so that shapes are few
@@ -216,28 +217,29 @@ def fused_model(model: LanguageModel) -> FusedModel | None:
     return made[dtype]
 
 
-def can_fuse(decoder: nn.Module) -> bool:
-    """Whether fused steps can do what this decoder does."""
+def can_fuse(stack: nn.Module) -> bool:
+    """Whether a stack is of the usual kind: fused layers can do what it does."""
     return (
-        keeps_keys(decoder)
-        and type(decoder.position) in POSITIONS
-        and isinstance(decoder.norm, LayerNorm | RMSNorm)
-        and all(_usual(cast(TransformerBlock, block)) for block in decoder.blocks)
+        isinstance(stack, Encoder | Decoder)
+        and type(stack.position) in POSITIONS
+        and isinstance(stack.norm, LayerNorm | RMSNorm)
+        and all(map(_is_usual, stack.blocks))
     )
 
 
-def _usual(block: TransformerBlock) -> bool:
-    """Whether a block has nothing that fused steps lack."""
+def _is_usual(block: nn.Module) -> bool:
+    """Whether a block has nothing that fused layers lack."""
+    if not isinstance(block, TransformerBlock) or block.cross_attention is not None:
+        return False
     residuals = block.attention_residual, block.feedforward_residual
-    attention, feedforward = cast(MultiHeadAttention, block.attention), block.feedforward
-    scoring = attention.scoring
+    attention, feedforward = block.attention, block.feedforward
     return (
-        block.cross_attention is None
-        and all(r.order == "pre" and isinstance(r.before, LayerNorm | RMSNorm) for r in residuals)
+        all(r.order == "pre" and isinstance(r.before, LayerNorm | RMSNorm) for r in residuals)
         and isinstance(feedforward, FeedForward | GatedFeedForward)
         and feedforward.activation in ACTIVATIONS
+        and isinstance(attention, MultiHeadAttention)
         and attention.window is None
-        and not (scoring.qk_norm or scoring.softcap)
+        and not (attention.scoring.qk_norm or attention.scoring.softcap)
         and attention.key_width == attention.value_width <= WIDEST
         and attention.to_out is not None
     )

@@ -66,9 +66,11 @@ class TextLabelPredictor(NextBest, TextPredictor[ClassifyTask], Embedder):
         labels = self.task.labels.predictions(answers.probabilities(), self.alternatives)
         parts = self._parts(answers, texts)
         for text, ids, prediction, part in zip(texts, encoded, labels, parts, strict=True):
-            details = {**prediction.details, **part}
             unknown = self._is_unknown(text, ids)
-            yield replace(prediction, details=details, unknown=unknown)
+            if part or unknown:
+                details = {**prediction.details, **part}
+                prediction = replace(prediction, details=details, unknown=unknown)
+            yield prediction
 
     def _parts(self, answers: ClassAnswers, texts: Sequence[str]) -> Iterator[dict[str, Any]]:
         """What the parts of the model contributed to each prediction; nothing if it has one."""
@@ -176,14 +178,23 @@ def unlabelled_batches(task: ClassifyTask, pieces: Jagged, row_ids: Rows) -> Ite
     Args:
         row_ids: The text that each piece is of.
     """
-    budget = task.config.data.batch_tokens
-    alone = len(row_ids) == 1  # a single text is answered sooner without the sorting
-    for rows in [np.zeros(1, np.int64)] if alone else batches_of_lengths(pieces.lengths, budget):
-        ids, layout = text_batch(pieces if alone else pieces.take(rows), packed=False)
-        if layout.tokens == layout.rows * layout.longest:
-            layout = Layout.full(layout.rows, layout.longest)
-        none = unlabelled(task.labels, len(rows))
-        yield TextBatch(ids, layout, none, torch.from_numpy(row_ids[rows]))
+    lengths, budget = pieces.lengths, task.config.data.batch_tokens
+    if len(lengths) < ENOUGH and len(lengths) * lengths.max() <= budget:
+        yield unlabelled_batch(task, pieces, row_ids)  # few texts are answered sooner unsorted
+        return
+    for rows in batches_of_lengths(lengths, budget):
+        yield unlabelled_batch(task, pieces.take(rows), row_ids[rows])
+
+
+def unlabelled_batch(task: ClassifyTask, pieces: Jagged, row_ids: Rows) -> TextBatch:
+    """A batch of these pieces, without padding if they have one length."""
+    rows, longest = len(pieces.lengths), int(pieces.lengths.max())
+    if len(pieces.values) == rows * longest:
+        ids = torch.from_numpy(pieces.values).long().view(rows, longest)
+        layout = Layout.full(rows, longest)
+    else:
+        ids, layout = text_batch(pieces, packed=False)
+    return TextBatch(ids, layout, unlabelled(task.labels, rows), torch.from_numpy(row_ids))
 
 
 def batches_of_lengths(lengths: Int[np.ndarray, " rows"], budget: int) -> Iterator[Rows]:

@@ -30,6 +30,9 @@ class LaidOutBatch:
     def to(self, device: torch.device) -> Any:
         """The same on another device."""
         found = self._fields()
+        parts = [x for x in found.values() if isinstance(x, Layout | Tensor)]
+        if all(x.device == device for x in parts):
+            return self
         layouts = {name: x.to(device) for name, x in found.items() if isinstance(x, Layout)}
         tensors = {
             name: x.to(device, non_blocking=True)

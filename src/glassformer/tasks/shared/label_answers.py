@@ -58,7 +58,8 @@ class ClassAnswers:
     def gather(cls, pieces: Iterable[Piece], *, multi: bool) -> "ClassAnswers":
         """The answers of all pieces, combined by row, in the order of the row_ids."""
         logits, labels, row_ids = (
-            processes.gathered(torch.cat(parts)).cpu() for parts in zip(*_some(pieces), strict=True)
+            processes.gathered(torch.cat(parts) if len(parts) > 1 else parts[0]).cpu()
+            for parts in zip(*_some(pieces), strict=True)
         )
         gathered, owner = logits.float().numpy(), row_ids.numpy()
         if not np.abs(gathered).max() <= LARGEST:  # written this way, it refuses NaN, too

@@ -191,17 +191,17 @@ class Labels:
         return replace(found, details={**found.details, "alternatives": others}, below=lines)
 
     def _predictions(self, probabilities: Float[np.ndarray, "N C"]) -> Iterator[Prediction]:
-        surest = np.where(probabilities >= THRESHOLD, probabilities, 1 - probabilities).min(axis=1)
-        best = probabilities.argmax(axis=1).tolist()
-        for row, values in enumerate(probabilities.tolist()):
+        for values in probabilities.tolist():
             by_name = dict(zip(self.names, values, strict=True))
             if self.multi:
                 chosen = [name for name, p in by_name.items() if p >= THRESHOLD]
                 details = {"labels": chosen, "probabilities": by_name}
-                yield Prediction(", ".join(chosen), float(surest[row]), details)
+                surest = min(p if p >= THRESHOLD else 1 - p for p in values)
+                yield Prediction(", ".join(chosen), surest, details)
             else:
-                name = self.names[best[row]]
-                yield Prediction(name, values[best[row]], {"label": name, "probabilities": by_name})
+                best = max(values)
+                name = self.names[values.index(best)]
+                yield Prediction(name, best, {"label": name, "probabilities": by_name})
 
     def no_prediction(self) -> Prediction:
         """The prediction for an empty text."""

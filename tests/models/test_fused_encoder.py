@@ -1,0 +1,108 @@
+"""A fused encoder: a classifier that will not change any more says the same in fewer functions."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from glassformer.config import (
+    AttentionConfig,
+    FeedForwardConfig,
+    ModelConfig,
+    NormConfig,
+    PositionConfig,
+    StackConfig,
+)
+from glassformer.core.int8 import Int8Linear
+from glassformer.core.layout import Layout, pack
+from glassformer.core.masks import causal
+from glassformer.models.build import build_classifier
+from glassformer.models.fused_encoder import FusedEncoder
+from glassformer.models.packing import for_inference, int8_twin
+
+WORDS = 29
+STACK = StackConfig(dim=24, depth=2, max_length=23, attention=AttentionConfig(heads=3))
+USUAL = {
+    "bert": {"position": PositionConfig("learned")},
+    "llama": {"norm": NormConfig("rms"), "feedforward": FeedForwardConfig(kind="swiglu")},
+    "grouped": {"attention": AttentionConfig(heads=6, kv_heads=2, bias=("q", "out"))},
+    "parallel": {"parallel": True, "position": PositionConfig("rotary", fraction=0.5)},
+    "no positions": {"position": PositionConfig("none"), "norm": NormConfig("layer", bias=False)},
+}
+UNUSUAL = {
+    "window": {"attention": AttentionConfig(heads=3, window=3)},
+    "post": {"order": "post"},
+    "alibi": {"position": PositionConfig("alibi")},
+    "linear": {
+        "attention": AttentionConfig(heads=3, kind="linear"),
+        "position": PositionConfig("none"),
+    },
+    "conformer": {"block": "conformer"},
+}
+
+
+def classifier(**settings):
+    config = ModelConfig(encoder=replace(STACK, **settings))
+    model = build_classifier(config, classes=5, source=WORDS).eval()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight += 0.3 * torch.randn_like(weight)  # norms and biases, too
+    return model
+
+
+def tokens(rows, longest):
+    return torch.randint(WORDS, (rows, longest))
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("lengths", [(7,), (11, 11), (5, 13, 2)], ids=str)
+@pytest.mark.parametrize("name", USUAL)
+def test_a_fused_encoder_says_what_the_encoder_says(name, lengths):
+    model = classifier(**USUAL[name])
+    twin = for_inference(model)
+    assert isinstance(twin.encoder, FusedEncoder)
+    layout = (
+        Layout.padded(lengths) if len({*lengths}) > 1 else Layout.full(len(lengths), lengths[0])
+    )
+    ids = tokens(layout.rows, layout.longest)
+    expected = model(ids, layout=layout)
+    model.encoder.register_forward_pre_hook(lambda *given: pytest.fail("the encoder is asked"))
+    torch.testing.assert_close(twin(ids, layout=layout), expected)
+
+
+@torch.inference_mode()
+def test_rows_longer_than_all_before_are_turned_as_far():
+    model = classifier()
+    twin = for_inference(model)
+    for length in (3, 270, 5):
+        ids, layout = tokens(2, length), Layout.full(2, length)
+        torch.testing.assert_close(twin(ids, layout=layout), model(ids, layout=layout))
+
+
+@pytest.mark.parametrize("name", UNUSUAL)
+def test_an_encoder_of_another_kind_stays_as_it_is(name):
+    model = classifier(**UNUSUAL[name])
+    assert for_inference(model) is model
+
+
+def test_an_encoder_that_computes_in_int8_stays_as_it_is():
+    model = int8_twin(classifier(dim=96))
+    assert any(isinstance(one, Int8Linear) for one in model.modules())
+    assert for_inference(model) is model
+
+
+def test_what_a_fused_encoder_cannot_do_the_encoder_does():
+    model = classifier()
+    twin, ids = for_inference(model), tokens(2, 7)
+    layout = Layout.padded((7, 4))
+    twin(ids, layout=layout).sum().backward()
+    assert model.encoder.blocks[0].attention.to_q.weight.grad is not None
+    packed = layout.as_packed()
+    with torch.no_grad():
+        usual = twin(ids, layout=layout)
+        torch.testing.assert_close(twin(pack(ids, packed), layout=packed), usual)
+        masked = twin(ids, layout=layout, mask=causal)
+        torch.testing.assert_close(masked, model(ids, layout=layout, mask=causal))
+        assert not torch.allclose(masked, usual)
+        with torch.autocast("cpu"):
+            torch.testing.assert_close(twin(ids, layout=layout), model(ids, layout=layout))

@@ -61,6 +61,14 @@ def test_pairs_are_recognised_where_one_side_looks_like_labels(tmp_path, capsys)
     assert told not in capsys.readouterr().err
 
 
+def test_data_that_are_refused_may_be_for_another_job(tmp_path, capsys):
+    rows = [{"de": f"ein Hund {n}", "en": "dog"} for n in range(2)]
+    assert main(["plan", "classify", str(write_csv(tmp_path / "pairs.csv", rows)), *WORDS]) == 1
+    err = capsys.readouterr().err
+    assert "too few to hold some out for validation" in err
+    assert err.endswith("they look like data for translate\n")
+
+
 def test_json_is_one_object_on_standard_output_and_nothing_is_left(data, tmp_path, capsys):
     before = everything_in(tmp_path)
     assert main(["plan", "classify", data, *WORDS, "--json", "--quiet"]) == 0

@@ -9,11 +9,13 @@ from small_recordings import RATE, record, write_table, write_wave
 
 from glassformer.config.run import config_of
 from glassformer.config.values import merge_values
+from glassformer.data.doctor.check import Specimen
 from glassformer.data.ingest import ingest
 from glassformer.errors import GlassformerError
 from glassformer.runs.doctor import doctor
 from glassformer.tasks import JOBS
 from glassformer.tasks.shared.recordings import Part, read_facts
+from glassformer.tasks.shared.sound_checks import SoundLevels
 
 TEXTS = ("ad", "bad", "cab", "ace", "bead")
 
@@ -239,3 +241,14 @@ def test_the_same_sound_has_the_same_content_whatever_its_file(tmp_path):
     assert content("c.wav", other) != found
     assert content("d.wav", sound, 8000) != found
     assert content("e.wav", sound, start=0.05) != found
+
+
+def test_the_usual_rate_is_one_that_recordings_have():
+    check = SoundLevels(30.0, 16_000)
+    for number, rate in enumerate([8_000, 16_000, 8_000, 16_000, 8_000, 16_000]):
+        sound = {"seconds": 1.0, "rate": rate, "peak": 0.5, "clipped": 0.0}
+        check.see(Specimen(number, "train", {"sound": sound}, 0))
+    [low] = check.findings()
+    assert low.what == "most recordings have 8,000 samples a second, task.rate is 16,000"
+    check.rates[16_000] += 1
+    assert not [*check.findings()]

@@ -136,8 +136,8 @@ def read_samples(config: Config, folder: RunFolder, display: Display, extends: b
                 config.data, JOBS[config.job].schema, folder.data, seed=config.seed, seen=seen
             )
     except GlassformerError as error:
-        job = other_job(config.data, config.job) if "no column for" in str(error) else None
-        if job is None:
+        fitting = other_job if "no column for" in str(error) else likelier_job
+        if (job := fitting(config.data, config.job)) is None:
             raise
         raise GlassformerError(f"{error}; they look like data for {job}") from None
     show_ingest(report, display)

@@ -60,7 +60,7 @@ class SoundLevels(Check):
             severity = "error" if self.too_long and not self.usable else "warning"
             severity = "note" if self.cuts else severity
             yield Finding("long recordings", severity, what, advice, self.long)
-        usual = int(np.median([*self.rates.elements()])) if self.rates else self.rate
+        [(usual, _)] = self.rates.most_common(1) or [(self.rate, 0)]
         if usual < self.rate:
             what = f"most recordings have {usual:,} samples a second, task.rate is {self.rate:,}"
             advice = (

@@ -47,7 +47,8 @@ def run(code, names=None):
 
 @pytest.mark.parametrize("number", range(len(blocks(README))))
 def test_the_code_in_the_readme_runs(number, capsys):
-    run(blocks(README)[number])
+    with quickly():
+        run(blocks(README)[number])
     printed = capsys.readouterr().out
     assert printed.startswith(["dull", "#.......", "torch.Size([2, 4, 5, 7])"][number])
 
@@ -61,7 +62,8 @@ def test_the_code_in_the_guide_to_explanations_runs(capsys):
 
 
 def test_the_code_on_recommending_runs(capsys):
-    run(blocks((ROOT / "docs" / "recommending.md").read_text(encoding="utf-8"))[0])
+    with quickly():
+        run(blocks((ROOT / "docs" / "recommending.md").read_text(encoding="utf-8"))[0])
     assert capsys.readouterr().out.startswith("[{'item': 'film ")
 
 

@@ -6,8 +6,8 @@ import json
 import os
 import select
 import shutil
-import subprocess
 import sys
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -301,23 +301,29 @@ def test_a_line_without_end_is_refused(run, typed, capsys, monkeypatch):
     assert lines_of(out) == answers_to(run, ["film"])
 
 
-def test_a_line_through_a_pipe_is_answered_before_the_pipe_is_closed(run):
-    command = [sys.executable, "-m", "glassformer", "predict", str(run), "--confidence"]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    usual = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    with subprocess.Popen(command, text=True, env=usual, **pipes) as process:
-        for text in ("a great film", "a dull film"):
-            process.stdin.write(text + "\n")
-            process.stdin.flush()
-            ready, _, _ = select.select([process.stdout], [], [], 30)
-            if not ready:
-                process.kill()
-            label, sure = process.stdout.readline().split("\t")
-            assert [(label, float(sure))] == answers_to(run, [text])
-        process.stdin.close()
-        assert process.stdout.read() == ""
-        assert process.stderr.read() == ""
-        assert process.wait(timeout=30) == 0
+def test_a_line_through_a_pipe_is_answered_before_the_pipe_is_closed(run, monkeypatch, capfd):
+    (given, giving), (reading, writing) = os.pipe(), os.pipe()
+    texts, found = ("a great film", "a dull film"), []
+
+    def talk():
+        """Gives a line only once the one before it is answered."""
+        with os.fdopen(giving, "w", buffering=1) as there, os.fdopen(reading) as back:
+            for text in texts:
+                there.write(f"{text}\n")
+                ready, _, _ = select.select([back], [], [], 10)
+                found.extend(lines_of(back.readline()) if ready else [])
+            there.close()
+            found.extend(back)
+
+    with os.fdopen(given) as stdin, os.fdopen(writing, "w") as stdout:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        monkeypatch.setattr(sys, "stdout", stdout)  # which holds back what is not flushed
+        talking = Thread(target=talk)
+        talking.start()
+        assert predict(run) == 0
+    talking.join(timeout=30)
+    assert found == answers_to(run, texts)
+    assert capfd.readouterr() == ("", "")
 
 
 # Other runs

@@ -13,6 +13,7 @@ import types
 import warnings
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -63,9 +64,15 @@ def with_new_names(values: Any, table: str = "") -> Any:
     return found
 
 
+@cache
+def hints_of(kind: type) -> dict[str, Any]:
+    """The types of a record's settings by name, which take long to evaluate."""
+    return get_type_hints(kind)
+
+
 def build(kind: type[Record], values: Mapping[str, Any], where: str = "") -> Record:
     """A record from plain values; unknown keys and values of a wrong type are refused."""
-    hints = get_type_hints(kind)
+    hints = hints_of(kind)
     known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
     checked = {}
     for key, value in values.items():

@@ -9,7 +9,7 @@ from glassformer.data.doctor.reading import Reading
 from glassformer.errors import GlassformerError
 from glassformer.runs.arguments import Data, Settings, in_words, train_request
 from glassformer.runs.display import Display
-from glassformer.runs.guessing import answers_named, columns_read, recognised
+from glassformer.runs.guessing import Candidate, candidates
 from glassformer.runs.request import TrainRequest
 from glassformer.tasks import JOBS
 
@@ -35,23 +35,24 @@ def doctor(
     """
     given = {"valid": valid, "test": test, "columns": columns, "group": group, "settings": set}
     choices = resolved(train_request(name, data, **given) for name in ([job] if job else JOBS))
-    config = likely(choices) if job is None else choices[0]
-    schema = JOBS[config.job].schema
+    fitting = candidates({name: config.data for name, config in choices.items()})
+    chosen = likely(fitting) if job is None else fitting[0]
+    config, schema = choices[chosen.job], chosen.schema
     with Display(quiet=quiet).counting("reading rows") as seen:
-        reading = Reading(config.data, schema)
+        reading = Reading(config.data, schema, chosen.encodings)
         found = examine(reading, schema.checks(config), seed=config.seed, seen=seen)
-    rivals = also_fitting(choices, config) if job is None else []
+    rivals = also_fitting(fitting, chosen) if job is None else []
     fit = "fits" if len(rivals) == 1 else "fit"
     jobs = [f"the job was guessed; {' and '.join(rivals)} {fit} as well: choose with --job"]
     return replace(found, job=config.job, guesses=[*(jobs if rivals else ()), *found.guesses])
 
 
-def resolved(requests: Iterable[TrainRequest]) -> list[Config]:
-    """The configurations for those jobs that have the given settings."""
-    found, errors = [], []
+def resolved(requests: Iterable[TrainRequest]) -> dict[str, Config]:
+    """The configurations for those jobs that have the given settings, by job."""
+    found, errors = {}, []
     for request in requests:
         try:
-            found.append(request.resolve())
+            found[request.job] = request.resolve()
         except GlassformerError as error:
             errors.append(error)
     if not found:
@@ -59,39 +60,39 @@ def resolved(requests: Iterable[TrainRequest]) -> list[Config]:
     return found
 
 
-def likely(choices: Sequence[Config]) -> Config:
-    """The choice whose job fits the first file.
+def likely(choices: Sequence[Candidate]) -> Candidate:
+    """The job that fits the first file.
 
     That is the job whose schema recognises it, else the first job that finds its columns.
     """
-    for config in choices:
-        if recognised(config.data, config.job):
-            return config
+    for choice in choices:
+        if choice.recognised:
+            return choice
     errors = []
-    for config in choices:
+    for choice in choices:
         try:
-            Reading(config.data, JOBS[config.job].schema).sources[0].open()
+            _ = choice.source
         except GlassformerError as error:
             errors.append(error)
         else:
-            return config
+            return choice
     raise errors[0]
 
 
-def also_fitting(choices: Sequence[Config], chosen: Config) -> list[str]:
+def also_fitting(choices: Sequence[Candidate], chosen: Candidate) -> list[str]:
     """Other jobs that fit: one that finds a column for its answers by name, or that reads the same.
 
     Where nothing was found that could be an answer, any job that finds one fits as well.
     """
-    others = [config for config in choices if config.job != chosen.job]
-    for config in others:
-        if answers_named(config.data, config.job):
-            return [config.job]
-    inputs, answers = columns_read(chosen.data, chosen.job)
+    others = [choice for choice in choices if choice is not chosen]
+    for choice in others:
+        if choice.answers_named:
+            return [choice.job]
+    inputs, answers = chosen.columns_read
     found = []
-    for config in others:
-        their_inputs, their_answers = columns_read(config.data, config.job)
+    for choice in others:
+        their_inputs, their_answers = choice.columns_read
         same = bool(their_inputs) and their_inputs == inputs
         if (same and bool(their_answers) == bool(answers)) or (their_answers and not answers):
-            found.append(config.job)
+            found.append(choice.job)
     return found[:2]

@@ -21,10 +21,19 @@ class Source:
 
     Args:
         split: The split of the file.
+        encodings: Those of files that were read before, by name.
     """
 
-    def __init__(self, name: str, split: str, config: DataConfig, schema: Schema) -> None:
+    def __init__(
+        self,
+        name: str,
+        split: str,
+        config: DataConfig,
+        schema: Schema,
+        encodings: dict[str, Encoding],
+    ) -> None:
         self.name, self.split, self.config, self.schema = name, split, config, schema
+        self.encodings = encodings
 
     @cached_property
     def files(self) -> tuple[Path, ...]:
@@ -40,7 +49,11 @@ class Source:
     @cached_property
     def encoding(self) -> Encoding | None:
         """The encoding of its text; None if the general readers do not read it."""
-        return encoding_of(Path(self.name), self.config.encoding) if self.is_general else None
+        if not self.is_general:
+            return None
+        if self.name not in self.encodings:  # all of the file is read for it
+            self.encodings[self.name] = encoding_of(Path(self.name), self.config.encoding)
+        return self.encodings[self.name]
 
     def open(self) -> Iterator[Row]:
         """Its rows."""
@@ -99,12 +112,19 @@ class Source:
 
 
 class Reading:
-    """All rows of a configuration, numbered from 0; can be iterated repeatedly."""
+    """All rows of a configuration, numbered from 0; can be iterated repeatedly.
 
-    def __init__(self, config: DataConfig, schema: Schema) -> None:
+    Args:
+        encodings: Those of files that were read before, by name, and then of these.
+    """
+
+    def __init__(
+        self, config: DataConfig, schema: Schema, encodings: dict[str, Encoding] | None = None
+    ) -> None:
         self.config, self.schema = config, schema
+        known = {} if encodings is None else encodings
         self.sources = [
-            Source(name, split, config, schema)
+            Source(name, split, config, schema, known)
             for split, names in names_by_split(config, schema).items()
             for name in names
         ]

@@ -179,6 +179,13 @@ def test_both_languages_have_the_same_code_commands_and_figures():
     assert facts(README) == facts(CHINESE)
 
 
+@pytest.mark.parametrize("text", [README, CHINESE])
+def test_the_pytorch_to_install_first_is_the_one_that_set_up_pins(text):
+    pins = (ROOT / "constraints.txt").read_text()
+    [named] = re.findall(r"\[[^\]]*PyTorch (\d+\.\d+)[^\]]*\]", text)
+    assert f"\ntorch=={named}." in pins
+
+
 def test_hints_for_a_missing_library_name_an_extra_there_is_from_a_package_and_a_clone():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
         "optional-dependencies"

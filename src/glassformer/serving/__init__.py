@@ -20,8 +20,9 @@
     operations      models, health, metrics, reloading
     keys            who may send requests
     gate            how much is accepted: size, number and time of requests
+    direct          requests that fit, without the way through the framework
     metrics         what Prometheus reads
-    protocol        connections that send or read too slowly
+    protocol        connections that send or read too slowly, and clients that leave
     reference       the OpenAPI document as a page
     app             all of it as one application
     lifecycle       starting, draining, stopping

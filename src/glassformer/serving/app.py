@@ -11,6 +11,7 @@ from starlette.types import ASGIApp
 from glassformer import __version__
 from glassformer.serving.audio import add_recordings
 from glassformer.serving.completions import add_completions
+from glassformer.serving.direct import Direct
 from glassformer.serving.embeddings import add_embeddings
 from glassformer.serving.errors import RESPONSES, add_error_handlers
 from glassformer.serving.explanations import add_explanations
@@ -40,7 +41,7 @@ class Application:
     def __init__(self, models: Models, keys: Keys, origins: Sequence[str] = ()) -> None:
         self.models, self.keys, limits = models, keys, models.config.limits
         self.api = paths(models, keys)
-        self.gate = self.api.state.gate = Gate(self.api, limits)
+        self.gate = self.api.state.gate = Gate(Direct(self.api), limits)
         self.api.state.renew = self.renew
         app: ASGIApp = Guarded(self.gate, keys)
         if origins:
@@ -52,8 +53,8 @@ class Application:
 
     def renew(self) -> None:
         """Add the paths of a model that was not there before; open requests end where they are."""
-        self.api = self.gate.app = paths(self.models, self.keys)
-        self.api.state.gate = self.gate
+        self.api = paths(self.models, self.keys)
+        self.api.state.gate, self.gate.app = self.gate, Direct(self.api)
 
 
 def paths(models: Models, keys: Keys) -> FastAPI:

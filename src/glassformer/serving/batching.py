@@ -30,7 +30,7 @@ class Waiting:
 
     Attributes:
         options: Requests share a batch only if they are the same.
-        check: Refuses inputs that are too long; called by the worker.
+        check: Refuses inputs that are too long; called by the worker, since it may take a while.
         cancelled: Whether nobody waits any more.
     """
 
@@ -43,14 +43,18 @@ class Waiting:
 
 
 class Batcher(Source, Generic[Answer]):
-    """Answers requests in batches.
+    """Answers requests in batches, one at a time.
+
+    Requests gather on the event loop; the worker is woken for a batch, not for each of them.
 
     Args:
         answer: The answers to a list of inputs with some options, in order.
         observe: Told the number of inputs of every batch.
 
     Attributes:
+        running: The batch that the worker answers.
         expected: Requests of the last batch, and so likely of the next one.
+        later: When to look again whether a batch is due, if nothing comes before.
     """
 
     def __init__(
@@ -64,40 +68,40 @@ class Batcher(Source, Generic[Answer]):
         self.waiting: deque[Waiting] = deque()
         self.running: list[Waiting] = []
         self.expected = 1
+        self.later: asyncio.TimerHandle | None = None
 
     async def answers(
         self, inputs: list[Any], options: Options, check: Callable[[Sequence[Any]], None]
     ) -> list[Answer]:
         """The answers to the inputs of one request."""
-        future = asyncio.get_running_loop().create_future()
-        request = Waiting(inputs, options, check, future)
-        self.worker.post(self, lambda: self.waiting.append(request))
+        loop = asyncio.get_running_loop()
+        request = Waiting(inputs, options, check, loop.create_future())
+        self.waiting.append(request)
+        loop.call_soon(self._look)  # once those that came with it are here
         try:
-            found: list[Answer] = await future
+            found: list[Answer] = await request.future
             return found
         finally:
             request.cancelled = True  # without effect once it was answered
 
-    def step(self) -> float | None:
-        """Answer a batch, if one is due."""
+    def _look(self) -> None:
+        """Have the worker answer a batch, if one is due."""
+        if self.running:
+            return
         while self.waiting and self.waiting[0].cancelled:
             self.waiting.popleft()
         if not self.waiting:
-            return None
+            return
         early = self.waiting[0].arrived + self.batching.wait - time.monotonic()
         inputs = sum(len(one.inputs) for one in self.waiting)
+        if self.later is not None:
+            self.later.cancel()
         if len(self.waiting) < self.expected and inputs < self.batching.most and early > 0:
-            return early
+            self.later = asyncio.get_running_loop().call_later(early, self._look)
+            return
         self.expected = len(self.waiting)
         self.running = self._next_batch()
-        self._answer(self.running)
-        self.running = []
-        return 0.0 if self.waiting else None
-
-    def fail(self, error: Exception) -> None:
-        for one in self.running:
-            self._tell(one, error)
-        self.running = []
+        self.worker.post(self, self._work)
 
     def _next_batch(self) -> list[Waiting]:
         """The first request, and those with the same options that fit beside it."""
@@ -107,17 +111,41 @@ class Batcher(Source, Generic[Answer]):
             if one.cancelled:
                 continue
             if one.options == options and (not batch or len(one.inputs) <= room):
-                try:
-                    one.check(one.inputs)
-                except Exception as error:
-                    self._tell(one, error)
-                    continue
                 batch.append(one)
                 room -= len(one.inputs)
             else:
                 others.append(one)
         self.waiting = others
         return batch
+
+    def _work(self) -> None:
+        """Answer the batch; called by the worker."""
+        self._answer([one for one in self.running if self._is_accepted(one)])
+        self.worker.deliver(self._end)
+
+    def _end(self) -> None:
+        """Go on with those that have come meanwhile."""
+        self.running = []
+        self._look()
+
+    def step(self) -> None:
+        """A batch is a single call, so that no steps are left."""
+
+    def fail(self, error: Exception) -> None:
+        for one in self.running:
+            self._tell(one, error)
+        self.worker.deliver(self._end)
+
+    def _is_accepted(self, request: Waiting) -> bool:
+        """Whether it waits, and its inputs are as they should be; if not, it is told so."""
+        if request.cancelled:
+            return False
+        try:
+            request.check(request.inputs)
+        except Exception as error:
+            self._tell(request, error)
+            return False
+        return True
 
     def _answer(self, batch: list[Waiting]) -> None:
         """Answer these together; if something is wrong with one of them, each by itself."""

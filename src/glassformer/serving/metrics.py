@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import MutableMapping
+from functools import cache
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -57,6 +58,8 @@ class Measured:
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self.app, self.metrics = app, metrics
+        self.requests = cache(metrics.requests.labels)
+        self.seconds = cache(metrics.seconds.labels)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -76,8 +79,8 @@ class Measured:
         finally:
             self.metrics.open.dec()
             path = path_of(scope)
-            self.metrics.requests.labels(path, status).inc()
-            self.metrics.seconds.labels(path).observe(time.perf_counter() - began)
+            self.requests(path, status).inc()
+            self.seconds(path).observe(time.perf_counter() - began)
 
 
 def path_of(scope: MutableMapping[str, Any]) -> str:

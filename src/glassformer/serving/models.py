@@ -8,7 +8,8 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,6 @@ from glassformer.models.transcriber import Transcriber
 from glassformer.models.transformer import LanguageModel, Transformer
 from glassformer.runs.in_training import is_in_training
 from glassformer.runs.run import Run
-from glassformer.runs.trained import predictions
 from glassformer.serving.batching import Batcher, Options
 from glassformer.serving.errors import RefusedError
 from glassformer.serving.generation import Generator
@@ -107,7 +107,7 @@ class ServedModel:
         """The predictions for the inputs of one request."""
         return await (self.sources or self.predictions).answers(inputs, options, check)
 
-    @property
+    @cached_property
     def forms(self) -> list[str]:
         """The paths that it answers."""
         found = []
@@ -173,8 +173,9 @@ class ServedModel:
     def _predict(self, inputs: list[Any], options: dict[str, Any]) -> list[Prediction]:
         predictor = self.run.configured(**options)
         self.threads.choose(vectors_of(inputs))
-        with torch.inference_mode():
-            return list(predictions(predictor, self.model, self.run.machine, inputs))
+        with torch.inference_mode(), self.run.machine.autocast():
+            found = predictor.predict(self.model, [*map(predictor.accept, inputs)])
+            return [one for one in found if isinstance(one, Prediction)]
 
     def _embed(self, inputs: list[str], options: dict[str, Any]) -> list[tuple[Vector, int]]:
         """The vector of each text, and the number of its tokens."""
@@ -192,11 +193,10 @@ class ServedModel:
         found = (self.run.explain(given, measure=False, **options) for given in inputs)
         return [one.as_packed() if packed else one.as_values() for one in found]
 
-    def _inference(self) -> AbstractContextManager[object]:
-        stack = ExitStack()
-        stack.enter_context(torch.no_grad())
-        stack.enter_context(self.run.machine.autocast())
-        return stack
+    @contextmanager
+    def _inference(self) -> Iterator[None]:
+        with torch.no_grad(), self.run.machine.autocast():
+            yield
 
 
 def end_when_cancelled(*models: nn.Module) -> None:

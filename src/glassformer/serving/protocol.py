@@ -1,10 +1,11 @@
 """Connections that send or read too slowly, or send too many headers, are closed.
 
 uvicorn waits for headers, and for a client to read an answer, as long as it takes; here there is
-a limit on both.
+a limit on both. And whoever answers a request is told at once when its client leaves.
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -26,10 +27,14 @@ def bounded(limits: Limits) -> type[HttpToolsProtocol]:
         Attributes:
             head: Bytes since the last complete headers; None while a body arrives.
             late: Ends the connection, unless it is cancelled before.
+            lost: Whether the client has left.
+            leave: What to call then.
         """
 
         head: int | None = 0
         late: asyncio.TimerHandle | None = None
+        lost = False
+        leave: Callable[[], object] | None = None
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
@@ -38,6 +43,9 @@ def bounded(limits: Limits) -> type[HttpToolsProtocol]:
         def connection_lost(self, exc: Exception | None) -> None:
             self._arrived()
             super().connection_lost(exc)
+            self.lost = True
+            if self.leave is not None:
+                self.leave()
 
         def data_received(self, data: bytes) -> None:
             if self.head is not None:
@@ -51,6 +59,7 @@ def bounded(limits: Limits) -> type[HttpToolsProtocol]:
 
         def on_message_begin(self) -> None:
             super().on_message_begin()
+            self.scope["state"]["connection"] = self
             self._expect()
 
         def on_headers_complete(self) -> None:
@@ -70,6 +79,11 @@ def bounded(limits: Limits) -> type[HttpToolsProtocol]:
         def on_body(self, body: bytes) -> None:
             if not self.transport.is_closing():
                 super().on_body(body)
+
+        def watch(self, leave: Callable[[], object]) -> None:
+            """Have this called when the client leaves, which shows only to one who reads."""
+            self.leave = leave
+            self.flow.resume_reading()
 
         def pause_writing(self) -> None:
             super().pause_writing()

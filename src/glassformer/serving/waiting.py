@@ -20,26 +20,32 @@ async def answered(
     request: Request, work: Coroutine[Any, Any, Answer], seconds: float, model: ServedModel
 ) -> Answer:
     """The answer to a request; the work is cancelled if it takes too long or the client goes."""
-    task = asyncio.ensure_future(work)
-    gone = asyncio.ensure_future(disconnected(request.receive))
+    connection, task = request.scope["state"]["connection"], asyncio.current_task()
+    assert task is not None
+    connection.watch(task.cancel)
     try:
-        await asyncio.wait({task, gone}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        if task.done():
-            return task.result()
-        if gone.done():
-            raise RefusedError(499, "the client has gone", code="client_gone")
-        raise too_late(seconds)
+        async with asyncio.timeout(0 if connection.lost else seconds):
+            return await work
+    except TimeoutError:
+        raise client_gone() if connection.lost else too_late(seconds) from None
+    except asyncio.CancelledError:
+        if not connection.lost or task.uncancel():
+            raise
+        raise client_gone() from None
     except GlassformerError as error:
         raise as_refusal(error, model) from None
     finally:
-        for one in (task, gone):
-            one.cancel()
+        connection.leave = None
 
 
 async def disconnected(receive: Receive) -> None:
     """Return when the client has gone."""
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+def client_gone() -> RefusedError:
+    return RefusedError(499, "the client has gone", code="client_gone")
 
 
 def too_late(seconds: float) -> RefusedError:

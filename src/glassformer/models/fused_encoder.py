@@ -53,6 +53,7 @@ class FusedEncoder(nn.Module):
     def __init__(self, encoder: Encoder) -> None:
         super().__init__()
         self.encoder, self.dim = encoder, encoder.dim
+        self.ends = encoder.position, cast(nn.Module, encoder.norm)  # sooner found in a tuple
         self.blocks = nn.ModuleList(
             FusedBlock(cast(TransformerBlock, block)) for block in encoder.blocks
         )
@@ -71,16 +72,17 @@ class FusedEncoder(nn.Module):
         plain = layout.is_packed or layout.starts is not None or layout.fillers is not None
         if not usual or plain or torch.is_grad_enabled() or torch.is_autocast_enabled("cpu"):
             return self.encoder(x, layout=layout, mask=mask, caches=caches)
-        x = self.encoder.position.embed(x, layout)
+        position, norm = self.ends
+        x = position.embed(x, layout)
         real = None if layout.is_full else layout.real[:, None, None]
         rotation, y = self._rotation(layout.longest), x.flatten(0, 1)
         for block in self.blocks:
             y = block(y, layout.rows, rotation, real)
-        return cast(nn.Module, self.encoder.norm)(y).view(x.shape)
+        return norm(y).view(x.shape)
 
     def _rotation(self, length: int) -> Rotation | None:
         """How queries and keys are rotated; the table grows with the longest row."""
-        position = self.encoder.position
+        position, _ = self.ends
         if not isinstance(position, Rotary):
             return None
         if self.rotation is None or len(self.rotation.cos) < length:

@@ -55,7 +55,9 @@ class ClassAnswers:
     ngrams: SecondPart | None = None
 
     @classmethod
-    def gather(cls, pieces: Iterable[Piece], *, multi: bool) -> "ClassAnswers":
+    def gather(
+        cls, pieces: Iterable[Piece], *, multi: bool, temperature: float = 1.0
+    ) -> "ClassAnswers":
         """The answers of all pieces, combined by row, in the order of the row_ids."""
         logits, labels, row_ids = (
             processes.gathered(torch.cat(parts) if len(parts) > 1 else parts[0]).cpu()
@@ -69,14 +71,14 @@ class ClassAnswers:
             )
         label_ids = labels.numpy().astype(np.int64)
         if (owner[1:] > owner[:-1]).all():  # one piece of each text, in order
-            return cls(gathered, label_ids, rows=owner)
+            return cls(gathered, label_ids, temperature, rows=owner)
         texts, first, counts = np.unique(owner, return_index=True, return_counts=True)
         if len(texts) < len(owner):
             voted = _votes(gathered, np.searchsorted(texts, owner), counts, multi)
             gathered = np.where(counts[:, None] == 1, gathered[first], voted.astype(np.float32))
         else:
             gathered = gathered[first]
-        return cls(gathered, label_ids[first], rows=texts)
+        return cls(gathered, label_ids[first], temperature, rows=texts)
 
     @classmethod
     def of_probabilities(cls, probabilities: Probabilities, labels: Labels) -> "ClassAnswers":

@@ -176,7 +176,8 @@ class LabelTask(JobTask[Any, Tensor, ClassAnswers]):
     def answers(self, model: nn.Module, batches: Iterable[Any]) -> ClassAnswers:
         """What the model says about the rows of these batches, in the order of the rows."""
         pieces = ((self.forward(model, batch), batch.labels, batch.row_ids) for batch in batches)
-        return ClassAnswers.gather(pieces, multi=self.labels.multi).at(self.labels.temperature)
+        labels = self.labels
+        return ClassAnswers.gather(pieces, multi=labels.multi, temperature=labels.temperature)
 
     def score(self, model: nn.Module, batches: Iterable[Any]) -> dict[str, float]:
         found = self.answers(model, batches)

@@ -5,7 +5,7 @@ Buckets are those of MurmurHash3 in its 32-bit form. Appleby, 2011.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -37,7 +37,7 @@ def ngrams_of(text: str, analyser: Analyser) -> Iterator[str]:
             yield between.join(parts[start : start + longest])
 
 
-def telling_parts(text: str, analyser: Analyser) -> list[str]:
+def telling_parts(text: str, analyser: Analyser) -> Iterable[str]:
     """The words of a text, or its pairs of characters; single ones where they say something.
 
     >>> characters = Analyser("character", 3)
@@ -45,7 +45,7 @@ def telling_parts(text: str, analyser: Analyser) -> list[str]:
     (['so', 'it'], ['好'])
     """
     if analyser.unit == "word":
-        return list(ngrams_of(text, Analyser("word", 1)))
+        return (word.group() for word in re.finditer(WORDS, text.lower()))
     parts = [part for part in ngrams_of(text, Analyser("character", 2)) if not set(part) & {" "}]
     telling = [part for part in parts if len(part) == 2 or part >= IDEOGRAPHS]
     return telling or parts

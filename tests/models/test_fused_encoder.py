@@ -16,6 +16,7 @@ from glassformer.config import (
 from glassformer.core.int8 import Int8Linear
 from glassformer.core.layout import Layout, pack
 from glassformer.core.masks import causal
+from glassformer.core.steps.linear import MANY_PRODUCTS, StepLinear, rows_to_pack
 from glassformer.models.build import build_classifier
 from glassformer.models.fused_encoder import FusedEncoder
 from glassformer.models.packing import for_inference, int8_twin
@@ -106,3 +107,15 @@ def test_what_a_fused_encoder_cannot_do_the_encoder_does():
         assert not torch.allclose(masked, usual)
         with torch.autocast("cpu"):
             torch.testing.assert_close(twin(ids, layout=layout), model(ids, layout=layout))
+
+
+@torch.inference_mode()
+@pytest.mark.skipif(rows_to_pack(torch.ones(2, 2)) is None, reason="needs oneDNN")
+def test_many_rows_of_a_narrow_layer_take_packed_weights():
+    layer = torch.nn.Linear(16, 24)
+    step = StepLinear.of([layer], torch.float32)
+    enough = MANY_PRODUCTS // (16 * 24)
+    for rows, packed in ((1, False), (enough - 1, False), (enough, True)):
+        x = torch.randn(rows, 16)
+        torch.testing.assert_close(step.reference(x), layer(x))
+        assert ("packed" in step.memo) == packed

@@ -13,7 +13,7 @@ import glassformer
 from glassformer.errors import GlassformerError
 from glassformer.runs.folds import Fold, pooled_parts
 from glassformer.runs.report import OURS
-from glassformer.tasks.classify import reporter
+from glassformer.tasks.classify import contributions, reporter
 from glassformer.tasks.classify.blend import Blend, NgramPart
 from glassformer.tasks.classify.reporter import ClassifyReporter
 from glassformer.tasks.shared import ngrams
@@ -101,6 +101,18 @@ def test_several_labels_and_class_weights_have_ngrams_as_well(several):
     logits = [found["parts"]["model"][n] + found["parts"]["ngrams"][n] for n in ("bad", "dog")]
     chances = [found["probabilities"][name] for name in ("bad", "dog")]
     assert 1 / (1 + np.exp(-np.array(logits))) == pytest.approx(chances, abs=1e-5)
+
+
+def test_what_parts_contributed_is_worked_out_when_somebody_looks(run, monkeypatch):
+    looked = []
+    found = contributions.contributions
+    monkeypatch.setattr(contributions, "contributions", lambda *a: looked.append(1) or found(*a))
+    some = run.predict(["the great film", "a dull plot"])
+    assert [one.details["probabilities"].keys() for one in some] == [{"good", "bad"}] * 2
+    assert not looked
+    assert [*some[1].details] == ["label", "probabilities", "parts", "ngrams"]
+    assert len(some[0].details) == 4 == len(some[0].as_values()) - 2
+    assert looked == [1]  # for both
 
 
 def test_a_plan_tells_how_large_they_may_become(run):

@@ -124,6 +124,20 @@ def test_it_says_whether_it_knows_anything_of_a_text():
     assert not letters.knows("猫 ☃")  # a space says nothing
 
 
+@pytest.mark.parametrize("make", [reviews, names])
+def test_many_texts_are_looked_up_at_once(make, monkeypatch):
+    stored = StoredBaseline.of(NgramBaseline.fit(*make(31), [], np.zeros(0), 3))
+    texts = [*ODD, "xyzzy 猫", *make(41, seed=2)[0], *(word[0] for word in names(31)[0])]
+    expected = [stored.knows(text) for text in texts]
+    assert {*expected} == {True, False}
+    assert stored.knows_each(texts) == expected
+    assert stored.knows_each(texts[:3]) == expected[:3]
+    one_by_one = []
+    monkeypatch.setattr(StoredBaseline, "knows", lambda self, text: one_by_one.append(text))
+    stored.knows_each(texts)
+    assert not {*texts} - {*one_by_one} <= {*ODD}  # most need no second look
+
+
 def test_a_run_without_one_has_none_and_a_damaged_one_is_refused(tmp_path):
     assert StoredBaseline.load(tmp_path) is None
     StoredBaseline.of(fitted(20, valid=5)).save(tmp_path)

@@ -24,6 +24,7 @@ Few = Float[Tensor, "M D"]
 FEW = 64  # vectors, up to which the kernel is the fastest way
 ROWS = 32  # what packed weights are laid out for; other numbers are computed as well
 WIDE = 256  # from here on packed weights are faster
+MANY_PRODUCTS = 1 << 20  # from here on those of narrow layers are, too
 ACTIVATIONS: dict[Callable[[Tensor], Tensor], str] = {
     F.relu: "relu",
     relu_squared: "relu2",
@@ -44,7 +45,7 @@ class StepLinear:
         sums: Of each row of the weight, if the norm centres.
         out: The type of the result; that of the weight by default.
         int8: The weight for products in int8, on a CPU; None for those in full.
-        packs: Whether products with several rows use a packed copy of the weight, on a CPU.
+        packs_from: Rows from which on a product uses a packed copy of the weight; None for never.
         memo: That copy, once it was needed.
     """
 
@@ -58,7 +59,7 @@ class StepLinear:
     gated: bool = False
     out: torch.dtype | None = None
     int8: Any = None
-    packs: bool = False
+    packs_from: int | None = None
     memo: dict[str, Tensor] = field(default_factory=dict, init=False)
 
     @staticmethod
@@ -117,7 +118,7 @@ class StepLinear:
             sums=weight.float().sum(1) if centres else None,
             out=out,
             int8=packed,
-            packs=can_pack(weight),
+            packs_from=rows_to_pack(weight),
         )
 
     def __call__(
@@ -168,7 +169,7 @@ class StepLinear:
 
     def _is_plain(self, x: Few) -> bool:
         """Whether the product uses the weight as it is."""
-        return self.int8 is None and (x.shape[0] == 1 or not self.packs)
+        return self.int8 is None and (self.packs_from is None or x.shape[0] < self.packs_from)
 
     def _product(self, x: Few) -> Float[Tensor, "M N"]:
         if self.int8 is not None:
@@ -193,11 +194,15 @@ def _root(number: float) -> Float[Tensor, ""]:
     return torch.tensor(number**0.5)
 
 
-def can_pack(weight: Float[Tensor, "N D"]) -> bool:
-    """Whether the kernels for packed weights are there, and weights are wide enough to gain."""
+def rows_to_pack(weight: Float[Tensor, "N D"]) -> int | None:
+    """From how many rows on a packed copy of a weight is faster; None where there are no kernels.
+
+    Intel's MKL, which PyTorch uses otherwise, takes twice as long on other processors than Intel's.
+    """
     there = hasattr(torch.ops.mkldnn, "_linear_pointwise") and torch.backends.mkldnn.is_available()
-    on_cpu = weight.device.type == "cpu" and weight.dtype == torch.float32
-    return there and on_cpu and min(weight.shape) >= WIDE
+    if not there or weight.device.type != "cpu" or weight.dtype != torch.float32:
+        return None
+    return 2 if min(weight.shape) >= WIDE else max(2, MANY_PRODUCTS // weight.numel())
 
 
 def pack(weight: Float[Tensor, "N D"]) -> Tensor:

@@ -1,6 +1,11 @@
-"""What each part of a model contributed to a prediction, the n-grams by name."""
+"""What each part of a model contributed to a prediction, the n-grams by name.
 
-from collections.abc import Iterator, Sequence
+Few who want a label want this, and it takes longer than the label: it is worked out when somebody
+looks at it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +16,44 @@ from glassformer.tasks.classify.stored_baseline import StoredBaseline
 from glassformer.tasks.shared.label_answers import ClassAnswers
 
 NAMED = 5  # n-grams of a text
+KEYS = ("parts", "ngrams")
+
+
+class Contributions:
+    """The contributions to the predictions for some texts."""
+
+    def __init__(
+        self,
+        answers: ClassAnswers,
+        stored: StoredBaseline,
+        texts: Sequence[str],
+        names: Sequence[str],
+    ) -> None:
+        self.answers, self.stored, self.texts, self.names = answers, stored, texts, names
+
+    @cached_property
+    def found(self) -> list[dict[str, Any]]:
+        """What `contributions` says of each text."""
+        return list(contributions(self.answers, self.stored, self.texts, self.names))
+
+
+class WithContributions(Mapping[str, Any]):
+    """The details of a prediction, with the contributions to it."""
+
+    __slots__ = ("contributions", "details", "row")
+
+    def __init__(self, details: Mapping[str, Any], contributions: Contributions, row: int) -> None:
+        self.details, self.contributions, self.row = details, contributions, row
+
+    def __getitem__(self, name: str) -> Any:
+        known = name in self.details
+        return self.details[name] if known else self.contributions.found[self.row][name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*self.details, *KEYS))
+
+    def __len__(self) -> int:
+        return len(self.details) + len(KEYS)
 
 
 def contributions(

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice, repeat
-from typing import Any
+from itertools import islice
 
 import numpy as np
 import torch
@@ -15,7 +14,7 @@ from glassformer.data.batches import ordered_batches
 from glassformer.data.jagged import Jagged
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.models.transformer import Classifier
-from glassformer.tasks.classify.contributions import contributions
+from glassformer.tasks.classify.contributions import Contributions, WithContributions
 from glassformer.tasks.classify.sequences import SequenceInputs, SequenceLabelPredictor
 from glassformer.tasks.classify.sounds import SoundBatch, SoundInputs
 from glassformer.tasks.classify.stored_baseline import StoredBaseline
@@ -27,15 +26,17 @@ from glassformer.tasks.served import Embedder
 from glassformer.tasks.shared.batches import TextBatch, row_means, text_batch
 from glassformer.tasks.shared.label_answers import ClassAnswers
 from glassformer.tasks.shared.label_predictor import NextBest, unlabelled
+from glassformer.tasks.shared.labels import Extend
 from glassformer.tasks.shared.nearest import StoredNearest
 from glassformer.tasks.shared.sound import padded_features
 from glassformer.tasks.shared.sound_predictor import Recording, SoundPredictor
-from glassformer.tasks.shared.text import TextPredictor, growing, nothing_known
+from glassformer.tasks.shared.text import TextPredictor, growing, nothing_known, on_gpu
 
 TOGETHER = 256  # texts per chunk, more if they are short
 CHARACTERS = 1 << 16  # per chunk of more texts
 RECORDINGS = 16  # per batch, after the first one if more are still to come
 ENOUGH = 32  # rows of one length for a batch without padding
+CPU_TOKENS = 1024  # of a batch at most: what a narrow model makes of more leaves a CPU's cache
 LOSSLESS = ("bytes", "bpe", "unigram")  # tokenizers without unknown tokens
 
 Rows = Int[np.ndarray, " chosen"]
@@ -63,30 +64,29 @@ class TextLabelPredictor(NextBest, TextPredictor[ClassifyTask], Embedder):
         with torch.no_grad():  # not while the caller's code runs
             answers = self.task.answers(model, batches)
         answers = self.task.with_ngrams(answers, texts)
-        labels = self.task.labels.predictions(answers.probabilities(), self.alternatives)
-        parts = self._parts(answers, texts)
-        for text, ids, prediction, part in zip(texts, encoded, labels, parts, strict=True):
-            unknown = self._is_unknown(text, ids)
-            if part or unknown:
-                details = {**prediction.details, **part}
-                prediction = replace(prediction, details=details, unknown=unknown)
-            yield prediction
+        extend = self._contributions(answers, texts)
+        found = self.task.labels.predictions(answers.probabilities(), self.alternatives, extend)
+        for prediction, unknown in zip(found, self._unknown(texts, encoded), strict=True):
+            yield replace(prediction, unknown=True) if unknown else prediction
 
-    def _parts(self, answers: ClassAnswers, texts: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """What the parts of the model contributed to each prediction; nothing if it has one."""
+    def _contributions(self, answers: ClassAnswers, texts: Sequence[str]) -> Extend | None:
+        """Adds what the parts of the model contributed; None if it has one part."""
         if answers.ngrams is None or self.task.stored is None:
-            return repeat({}, len(texts))
-        return contributions(answers, self.task.stored, texts, self.task.labels.names)
+            return None
+        found = Contributions(answers, self.task.stored, texts, self.task.labels.names)
+        return lambda row, details: WithContributions(details, found, row)
 
-    def _is_unknown(self, text: str, ids: Int[np.ndarray, " tokens"]) -> bool:
-        """Whether nothing in a text was seen in training: no token, and no n-gram."""
-        if nothing_known(self.tokenizer, ids):
-            return True
-        stored = self.task.stored
-        if stored is None or stored.knows(text):
-            return False
+    def _unknown(
+        self, texts: Sequence[str], encoded: Sequence[Int[np.ndarray, " tokens"]]
+    ) -> list[bool]:
+        """Whether nothing in each text was seen in training: no token, and no n-gram."""
+        nothing, stored = [nothing_known(self.tokenizer, ids) for ids in encoded], self.task.stored
+        if stored is None:
+            return nothing
         spelt = any(analyser.unit == "character" for analyser in stored.analysers)
-        return spelt or self.tokenizer.kind in LOSSLESS
+        if not spelt and self.tokenizer.kind not in LOSSLESS:
+            return nothing
+        return [a or not b for a, b in zip(nothing, stored.knows_each(texts), strict=True)]
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -129,9 +129,8 @@ class BaselineLabelPredictor(BaselinePredictor[ClassifyTask, str], TextPredictor
         labels = self.task.labels
         for texts in growing(inputs, TOGETHER, CHARACTERS):
             found = labels.predictions(self.stored.probabilities(texts), self.alternatives)
-            for text, one in zip(texts, found, strict=True):
-                known = replace(one, unknown=not self.stored.knows(text))
-                yield known if text.strip() else labels.no_prediction()
+            for text, one, known in zip(texts, found, self.stored.knows_each(texts), strict=True):
+                yield replace(one, unknown=not known) if text.strip() else labels.no_prediction()
 
 
 class SoundLabelPredictor(NextBest, SoundPredictor[ClassifyTask]):
@@ -179,6 +178,8 @@ def unlabelled_batches(task: ClassifyTask, pieces: Jagged, row_ids: Rows) -> Ite
         row_ids: The text that each piece is of.
     """
     lengths, budget = pieces.lengths, task.config.data.batch_tokens
+    if not on_gpu(task.config.machine):
+        budget = min(budget, CPU_TOKENS)
     if len(lengths) < ENOUGH and len(lengths) * lengths.max() <= budget:
         yield unlabelled_batch(task, pieces, row_ids)  # few texts are answered sooner unsorted
         return

@@ -30,9 +30,17 @@ from glassformer.tasks.shared.ngram_hashing import (
     ngrams_of,
     telling_parts,
 )
-from glassformer.tasks.shared.ngram_spans import Spans, buckets_of_spans, chunks, spans_of
+from glassformer.tasks.shared.ngram_spans import (
+    Spans,
+    buckets_of_spans,
+    chunks,
+    most_of_each,
+    spans_of,
+    telling_spans,
+)
 from glassformer.tasks.shared.ngrams import BUCKETS, Analyser
 
+MANY = 32  # texts that are quicker to look up at once than one by one
 TENSORS, RECORD = "baseline.safetensors", "baseline.json"
 
 
@@ -230,6 +238,16 @@ class StoredBaseline:
             for part in telling_parts(text, analyser)
         )
 
+    def knows_each(self, texts: Sequence[str]) -> list[bool]:
+        """The same for many texts; few of them are left for `knows`."""
+        known = np.zeros(len(texts), dtype=bool)
+        for number, analyser in enumerate(self.analysers if len(texts) >= MANY else ()):
+            spans = telling_spans(texts, analyser)
+            columns = self._column_of[number * BUCKETS + buckets_of_spans(spans)]
+            known[spans.text_of[columns >= 0]] = True
+        found = zip(known.tolist(), texts, strict=True)
+        return [at_once or self.knows(text) for at_once, text in found]
+
     def save(self, folder: Path) -> None:
         """Write the two files, each at once."""
         arrays = {
@@ -271,17 +289,3 @@ class StoredBaseline:
             self.analysers
         ):
             raise ValueError(f"its n-grams are not below {BUCKETS * len(self.analysers):,}")
-
-
-def most_of_each(
-    text_of: Int[np.ndarray, " n"], strength: Float[np.ndarray, " n"], count: int
-) -> Int[np.ndarray, " chosen"]:
-    """The places of the largest values of each text, at most `count` of one.
-
-    >>> most_of_each(np.array([0, 0, 0, 2]), np.array([5.0, 9.0, 7.0, 1.0]), 2)
-    array([1, 2, 3])
-    """
-    order = np.lexsort((-strength, text_of))
-    sorted_texts = text_of[order]
-    rank = np.arange(len(order)) - np.searchsorted(sorted_texts, sorted_texts)
-    return order[rank < count]

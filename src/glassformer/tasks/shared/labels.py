@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +22,9 @@ from glassformer.metrics.classification import THRESHOLD
 from glassformer.tasks.predictor import Prediction
 
 MANY = 1000  # labels; more usually means free text in the wrong column
+
+Details = Mapping[str, Any]
+Extend = Callable[[int, Details], Details]
 
 
 @runtime_checkable
@@ -171,14 +174,18 @@ class Labels:
         return counts.sum() / (len(counts) * counts)
 
     def predictions(
-        self, probabilities: Float[np.ndarray, "N C"], alternatives: int = 0
+        self,
+        probabilities: Float[np.ndarray, "N C"],
+        alternatives: int = 0,
+        extend: Extend | None = None,
     ) -> Iterator[Prediction]:
         """The predictions for the probabilities of some texts.
 
         Args:
             alternatives: How many of the next likely labels to show with each.
+            extend: Adds to the details of each; it is given the number of the text.
         """
-        for found in self._predictions(probabilities):
+        for found in self._predictions(probabilities, extend):
             yield self._with_others(found, alternatives) if alternatives else found
 
     def _with_others(self, found: Prediction, count: int) -> Prediction:
@@ -190,18 +197,21 @@ class Labels:
         lines = [f"  or {name}\t{chance:.3f}" for name, chance in likely]
         return replace(found, details={**found.details, "alternatives": others}, below=lines)
 
-    def _predictions(self, probabilities: Float[np.ndarray, "N C"]) -> Iterator[Prediction]:
-        for values in probabilities.tolist():
+    def _predictions(
+        self, probabilities: Float[np.ndarray, "N C"], extend: Extend | None
+    ) -> Iterator[Prediction]:
+        for row, values in enumerate(probabilities.tolist()):
             by_name = dict(zip(self.names, values, strict=True))
+            details: Details
             if self.multi:
                 chosen = [name for name, p in by_name.items() if p >= THRESHOLD]
-                details = {"labels": chosen, "probabilities": by_name}
+                details, text = {"labels": chosen, "probabilities": by_name}, ", ".join(chosen)
                 surest = min(p if p >= THRESHOLD else 1 - p for p in values)
-                yield Prediction(", ".join(chosen), surest, details)
             else:
-                best = max(values)
-                name = self.names[values.index(best)]
-                yield Prediction(name, best, {"label": name, "probabilities": by_name})
+                surest = max(values)
+                text = self.names[values.index(surest)]
+                details = {"label": text, "probabilities": by_name}
+            yield Prediction(text, surest, details if extend is None else extend(row, details))
 
     def no_prediction(self) -> Prediction:
         """The prediction for an empty text."""

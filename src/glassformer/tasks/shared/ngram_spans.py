@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Int, UInt8, UInt32
+from jaxtyping import Float, Int, UInt8, UInt32
 
 from glassformer.tasks.shared.ngram_hashing import FIRST, SECOND, SPACES, finished, rotated
 from glassformer.tasks.shared.ngrams import BUCKETS, WORDS, Analyser
@@ -61,6 +61,22 @@ def spans_of(texts: Sequence[str], analyser: Analyser) -> Spans:
         first = starts[:firsts][whole]
         found.append((first, ends[last:][whole] - first, text_of[:firsts][whole]))
     return Spans(buffer, *(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
+
+
+def telling_spans(texts: Sequence[str], analyser: Analyser) -> Spans:
+    """The words of some texts, or their pairs of characters without spaces.
+
+    >>> found = telling_spans(["so it", "a"], Analyser("character", 5))
+    >>> [found.written(number) for number in range(len(found.starts))]
+    ['so', 'it']
+    """
+    if analyser.unit == "word":
+        return spans_of(texts, Analyser("word", 1))
+    buffer, starts, ends, text_of = _characters(texts)
+    solid = buffer[starts] != SPACE
+    pairs = solid[:-1] & solid[1:] & (text_of[:-1] == text_of[1:])
+    first = starts[:-1][pairs]
+    return Spans(buffer, first, ends[1:][pairs] - first, text_of[:-1][pairs])
 
 
 Units = tuple[
@@ -122,3 +138,17 @@ def chunks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
         size += 1 + len(text)
     if start < len(texts):
         yield texts[start:]
+
+
+def most_of_each(
+    text_of: Int[np.ndarray, " n"], strength: Float[np.ndarray, " n"], count: int
+) -> Int[np.ndarray, " chosen"]:
+    """The places of the largest values of each text, at most `count` of one.
+
+    >>> most_of_each(np.array([0, 0, 0, 2]), np.array([5.0, 9.0, 7.0, 1.0]), 2)
+    array([1, 2, 3])
+    """
+    order = np.lexsort((-strength, text_of))
+    sorted_texts = text_of[order]
+    rank = np.arange(len(order)) - np.searchsorted(sorted_texts, sorted_texts)
+    return order[rank < count]

@@ -49,7 +49,8 @@ def doctor(
     from glassformer.runs.doctor import doctor as examine
 
     named = parse_columns(columns) if columns else {}
-    given = {"valid": valid, "test": test, "columns": named, "group": group, "set": settings}
+    given: dict[str, Any] = {"valid": valid, "test": test, "columns": named}
+    given |= {"group": group, "set": settings}
     found = left = examine(*data, job=job, quiet=as_json, **given)
     cleaned = None
     if not as_json:

@@ -72,7 +72,7 @@ def hints_of(kind: type) -> dict[str, Any]:
 
 def build(kind: type[Record], values: Mapping[str, Any], where: str = "") -> Record:
     """A record from plain values; unknown keys and values of a wrong type are refused."""
-    hints = hints_of(kind)
+    hints = hints_of(kind)  # type: ignore[arg-type]
     known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
     checked = {}
     for key, value in values.items():

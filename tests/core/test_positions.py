@@ -230,6 +230,17 @@ def test_turning_changes_no_length_but_by_the_sharpness(scaling):
         torch.testing.assert_close(turned.norm(dim=-1), sharpness * x.norm(dim=-1))
 
 
+@pytest.mark.parametrize("at", [0, 3, LONGEST - 1], ids=["first", "later", "beyond the table"])
+def test_compiled_models_look_up_the_same_angles(monkeypatch, at):
+    position, x = scheme("rotary", scaling=Yarn(7.0, 211)), torch.randn(B, H, T, K)
+    expected = position.turn(x, x, standing(at, T))
+    if at + T <= LONGEST:
+        position.speed.fill_(torch.nan)  # so that nothing can be computed
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    for found, computed in zip(position.turn(x, x, standing(at, T)), expected, strict=True):
+        assert torch.equal(found, computed)
+
+
 @pytest.mark.usefixtures("half_on_cpu")
 def test_angles_are_exact_to_the_rounding_of_bf16_even_at_position_100_000():
     at, x = 100_000, torch.randn(B, H, T, K).bfloat16()

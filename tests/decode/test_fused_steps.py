@@ -13,6 +13,7 @@ from glassformer.config.decoding import DecodeConfig
 from glassformer.core.caches import Ancestry
 from glassformer.core.cuda_graphs import CapturedStep
 from glassformer.core.feedforward import gelu_tanh, relu_squared
+from glassformer.core.gelu import gelu
 from glassformer.core.layout import Layout
 from glassformer.core.norms import LayerNorm, RMSNorm
 from glassformer.core.positions.rotary import Rotary
@@ -159,7 +160,7 @@ def test_the_kernel_of_a_linear_layer_is_the_layer(rows, norm):
         for weight in [] if norm is None else norm.parameters():
             weight.normal_()
         x, residual = torch.randn(rows, 136) + 0.5, torch.randn(rows, 70)
-        for activation in (None, F.relu, F.gelu, gelu_tanh, relu_squared, F.silu):
+        for activation in (None, F.relu, gelu, gelu_tanh, relu_squared, F.silu):
             for parts in (1,) if activation is None else (1, 2):
                 linears = [nn.Linear(136, 70, bias=parts == 2).cuda() for _ in range(parts)]
                 norm = None if norm is None else norm.cuda()

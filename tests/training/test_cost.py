@@ -96,12 +96,12 @@ def test_attention_over_packed_rows_on_a_gpu_counts_each_row_by_itself():
     pairs = 2 * 2 + 5 * 5
     forward, backward = 2 * pairs * 3 * (11 + 13), 2 * pairs * 3 * (3 * 11 + 2 * 13)
     flash, ours = torch.ops.torch_attn, torch.ops.glassformer
-    given = (q, q, v, ends, ends, 5, 5)
-    assert FORMULAS[flash._varlen_attn](*given) == forward
-    assert FORMULAS[ours.short_rows](*given, 2, 1.0) == forward
-    given = (v, q, q, v, v, v, ends, ends, 5, 5)
-    assert FORMULAS[flash._varlen_attn_backward](*given) == backward
-    assert FORMULAS[ours.short_rows_backward](*given, 2, 1.0) == backward
+    given = (q, q, v, ends, ends)
+    assert FORMULAS[flash._varlen_attn](*given, 5, 5) == forward
+    assert FORMULAS[ours.short_rows](*given, ends, ends, True, 1.0) == forward
+    given = (v, q, q, v, v, v, ends, ends)
+    assert FORMULAS[flash._varlen_attn_backward](*given, 5, 5) == backward
+    assert FORMULAS[ours.short_rows_backward](*given, ends, ends, True, 1.0) == backward
 
 
 def test_counting_leaves_a_model_as_it_was(tmp_path):

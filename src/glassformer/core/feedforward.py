@@ -18,6 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from glassformer.core.dropout import Dropout
+from glassformer.core.gelu import gelu
 from glassformer.core.shapes import Vectors
 
 gelu_tanh = partial(F.gelu, approximate="tanh")
@@ -105,11 +106,11 @@ class PointwiseConvolution(nn.Module):
 FEEDFORWARDS: dict[str, Callable[..., nn.Module]] = {
     "relu": FeedForward,
     "relu2": partial(FeedForward, activation=relu_squared),
-    "gelu": partial(FeedForward, activation=F.gelu),
+    "gelu": partial(FeedForward, activation=gelu),
     "gelu-tanh": partial(FeedForward, activation=gelu_tanh),
     "silu": partial(FeedForward, activation=F.silu),
     "swiglu": GatedFeedForward,
-    "geglu": partial(GatedFeedForward, activation=F.gelu),
+    "geglu": partial(GatedFeedForward, activation=gelu),
     "geglu-tanh": partial(GatedFeedForward, activation=gelu_tanh),
     "convolution": PointwiseConvolution,
 }

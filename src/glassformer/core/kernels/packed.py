@@ -1,8 +1,8 @@
 """packed: sequences of different lengths end to end, so that no time is spent on padding.
 
-On CUDA this is PyTorch's variable-length flash attention; for short rows, of which its large tiles
-hold little, memory-efficient attention, whose tiles are smaller. On a CPU, where PyTorch has
-neither, rows of about the same length go through `fused` together.
+On CUDA this is PyTorch's variable-length flash attention; for short rows, which fill little of its
+large tiles, kernels of our own that put several rows into one. On a CPU, where PyTorch has none,
+rows of about the same length go through `fused` together.
 """
 
 import math
@@ -15,17 +15,13 @@ from torch import Tensor
 
 from glassformer.core.kernels import fused
 from glassformer.core.kernels.call import Call, Kernel, Supports
-from glassformer.core.kernels.short_rows import short_rows
+from glassformer.core.kernels.short_rows import HAS_KERNELS, short_rows
 from glassformer.core.layout import Layout
-from glassformer.core.masks.base import Band
 from glassformer.core.shapes import Answers, Keys, Queries, Values
 
 EVEN = 8  # flash attention needs head widths that are a multiple of this
-SHORT = 128  # tokens in the longest row, up to which small tiles are faster than flash attention's
-SMALL_TILED: dict[Band | None, int] = {
-    (None, None): 0,
-    (None, 0): 2,
-}  # bands, and what the operator calls them
+SHORT = 384  # tokens in a row on average, up to which tiles of several rows are faster
+EVERYTHING, CAUSAL = (None, None), (None, 0)  # the bands that they support
 ANOTHER_CALL = 4e6  # multiplications that take about as long as one more call to `fused`
 
 
@@ -41,8 +37,9 @@ def variable_length(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
     q, k, v = (fused.widened(x, even) for x in (q, k, v))
     if shared > 1:
         k, v = (x.repeat_interleave(shared, dim=1) for x in (k, v))
-    short = call.keys.longest <= SHORT and call.mask.band in SMALL_TILED
-    return (small_tiles if short else flash)(q, k, v, call)[..., :width]
+    short = HAS_KERNELS and len(k) <= SHORT * call.keys.rows
+    simple = call.mask.band in (EVERYTHING, CAUSAL)
+    return (shared_tiles if short and simple else flash)(q, k, v, call)[..., :width]
 
 
 def flash(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
@@ -65,20 +62,13 @@ def flash(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
     return cast(Tensor, answer)
 
 
-def small_tiles(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
-    """Memory-efficient attention; all keys of a row, or those up to the query."""
-    answer, _ = short_rows(
-        q,
-        k,
-        v,
-        call.queries.bounds,
-        call.keys.bounds,
-        call.queries.longest,
-        call.keys.longest,
-        SMALL_TILED[call.mask.band],
-        call.scale,
-    )
-    return cast(Tensor, answer)
+def shared_tiles(q: Queries, k: Keys, v: Values, call: Call) -> Answers:
+    """Several short rows in a tile; all keys of a row, or those up to the query."""
+    rows = call.queries.row_of, call.keys.row_of
+    assert rows[0] is not None  # a packed layout has them
+    assert rows[1] is not None
+    bounds, is_causal = (call.queries.bounds, call.keys.bounds), call.mask.band == CAUSAL
+    return cast(Tensor, short_rows(q, k, v, *bounds, *rows, is_causal, call.scale)[0])
 
 
 def group_by_group(q: Queries, k: Keys, v: Values, call: Call) -> Answers:

@@ -1,16 +1,18 @@
-"""Memory-efficient attention (Rabe and Staats, 2021) over packed rows, for GPUs.
+"""Attention over packed rows that are short, for GPUs: operators that can be compiled.
 
-Its tiles are small, so that short rows waste little of them. PyTorch has the kernels, but cannot
-compile their backward pass; as operators of our own they can be compiled.
+The kernels of flash attention spend at least one large tile on every row. Ours put several rows
+into a tile.
 """
 
-import math
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._triton import has_triton
 
-LSE_STEP = 32  # the kernels pad rows of log-sum-exp to a multiple of this
+HAS_KERNELS = has_triton()
+if HAS_KERNELS:
+    from glassformer.core.kernels import short_rows_kernel
 
 
 @torch.library.custom_op("glassformer::short_rows", mutates_args=(), device_types="cuda")
@@ -20,50 +22,27 @@ def short_rows(
     value: Tensor,
     cu_seq_q: Tensor,
     cu_seq_k: Tensor,
-    max_q: int,
-    max_k: int,
-    mask: int,
+    rows_q: Tensor,
+    rows_k: Tensor,
+    causal: bool,
     scale: float,
 ) -> tuple[Tensor, Tensor]:
-    """Answers (N, H, K), and the log-sum-exp of the scores.
+    """Answers (N, H, K), and the logarithms of the sums of their weights.
 
     Args:
         query, key, value: (N, H, K) and (M, H, K), packed.
         cu_seq_q, cu_seq_k: (B + 1,) where each row begins, and the total.
-        max_q, max_k: No row is longer.
-        mask: 0 for all keys of a row, 2 for those up to the query, aligned with the last.
+        rows_q, rows_k: (N,) and (M,) the row of each token.
+        causal: Whether a query sees the keys up to its own, counted from the end of the row.
     """
-    answer, lse, *_ = torch.ops.aten._efficient_attention_forward(
-        query[None],
-        key[None],
-        value[None],
-        None,
-        cu_seq_q,
-        cu_seq_k,
-        max_q,
-        max_k,
-        0.0,
-        mask,
-        True,
-        scale=scale,
-    )
-    return answer[0], lse
+    q, k, v = with_whole_vectors(query, key, value)
+    return short_rows_kernel.forward(q, k, v, (cu_seq_q, cu_seq_k), rows_q, causal, scale)
 
 
 @short_rows.register_fake
-def _(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    cu_seq_q: Tensor,
-    cu_seq_k: Tensor,
-    max_q: int,
-    *_: Any,
-) -> tuple[Tensor, Tensor]:
-    tokens, heads = query.shape[:2]
-    rows, padded = len(cu_seq_q) - 1, LSE_STEP * math.ceil(max_q / LSE_STEP)
-    answer = query.new_empty(tokens, heads, value.shape[-1])
-    return answer, query.new_empty(rows, heads, padded, dtype=torch.float32)
+def _(query: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
+    tokens, heads, _width = query.shape
+    return query.new_empty(query.shape), query.new_empty(heads, tokens, dtype=torch.float32)
 
 
 @torch.library.custom_op("glassformer::short_rows_backward", mutates_args=(), device_types="cuda")
@@ -76,33 +55,16 @@ def short_rows_backward(
     lse: Tensor,
     cu_seq_q: Tensor,
     cu_seq_k: Tensor,
-    max_q: int,
-    max_k: int,
-    mask: int,
+    rows_q: Tensor,
+    rows_k: Tensor,
+    causal: bool,
     scale: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of query, key and value."""
-    no_seed = torch.zeros((), dtype=torch.long)  # there is no dropout
-    grads = torch.ops.aten._efficient_attention_backward(
-        grad.contiguous()[None],
-        query[None],
-        key[None],
-        value[None],
-        None,
-        answer[None],
-        cu_seq_q,
-        cu_seq_k,
-        max_q,
-        max_k,
-        lse,
-        0.0,
-        no_seed,
-        no_seed,
-        mask,
-        False,
-        scale=scale,
-    )
-    return grads[0][0], grads[1][0], grads[2][0]
+    q, k, v = with_whole_vectors(query, key, value)
+    bounds, rows = (cu_seq_q, cu_seq_k), (rows_q, rows_k)
+    given = grad.contiguous(), q, k, v, answer, lse
+    return short_rows_kernel.backward(*given, bounds, rows, causal, scale)
 
 
 @short_rows_backward.register_fake
@@ -112,13 +74,18 @@ def _(
     return query.new_empty(query.shape), key.new_empty(key.shape), value.new_empty(value.shape)
 
 
+def with_whole_vectors(*tensors: Tensor) -> list[Tensor]:
+    """The tensors, the elements of each vector side by side."""
+    return [x if x.stride(-1) == 1 else x.contiguous() for x in tensors]
+
+
 def _keep(ctx: torch.autograd.function.FunctionCtx, inputs: tuple, output: tuple) -> None:
-    query, key, value, cu_seq_q, cu_seq_k, *ctx.rest = inputs  # type: ignore[attr-defined]
-    ctx.save_for_backward(query, key, value, *output, cu_seq_q, cu_seq_k)
+    query, key, value, *of_rows, ctx.causal, ctx.scale = inputs  # type: ignore[attr-defined]
+    ctx.save_for_backward(query, key, value, *output, *of_rows)
 
 
-def _gradients(ctx: torch.autograd.function.FunctionCtx, grad: Tensor, _: Tensor) -> tuple:
-    grads = short_rows_backward(grad, *ctx.saved_tensors, *ctx.rest)  # type: ignore[attr-defined]
+def _gradients(ctx: Any, grad: Tensor, _: Tensor) -> tuple:
+    grads = short_rows_backward(grad, *ctx.saved_tensors, ctx.causal, ctx.scale)
     return *grads, None, None, None, None, None, None
 
 

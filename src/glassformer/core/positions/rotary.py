@@ -19,6 +19,8 @@ from glassformer.core.positions.absolute import frequencies
 from glassformer.core.positions.base import Position
 from glassformer.core.shapes import ByHead, NewKeys, Queries
 
+LOOKED_UP = 4096  # positions whose angles are kept in a table
+
 
 class Scaling(ABC):
     """How fast each pair of channels rotates, for texts `factor` times as long."""
@@ -130,6 +132,7 @@ class Rotary(Position):
     """
 
     speed: Float[Tensor, " half"]
+    table: Float[Tensor, "places 2 half"]  # cosine and sine at the first places
 
     def __init__(
         self,
@@ -152,6 +155,8 @@ class Rotary(Position):
             )
         self.base, self.scaling = base, scaling or Linear(1.0)
         self.register_buffer("speed", self._frequencies(torch.device("cpu")), persistent=False)
+        table = torch.stack(self.cos_sin(torch.arange(min(max_length, LOOKED_UP))), dim=1)
+        self.register_buffer("table", table, persistent=False)
 
     def _frequencies(self, device: torch.device) -> Float[Tensor, " half"]:
         return self.scaling.frequencies(self.rotated, self.base, device)
@@ -173,13 +178,24 @@ class Rotary(Position):
         return partly_turned(q, cos, sin), partly_turned(k, cos, sin)
 
     def _of_layout(self, layout: Layout, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """Cosine and sine at the places of a batch; on a CPU, computed once for all layers."""
+        """Cosine and sine at the places of a batch; eagerly, computed once for all layers.
+
+        Compiled, they would be computed again for every head: they are looked up in a table.
+        """
+        if torch.compiler.is_compiling() and self._is_looked_up(layout):
+            cos, sin = self.table[layout.positions].to(dtype).unbind(-2)
+            return cos.unsqueeze(1), sin.unsqueeze(1)
         if layout.device.type != "cpu" or torch.compiler.is_compiling():
             return self._computed(layout, dtype)
         key = (self, dtype, torch.is_inference_mode_enabled())
         if key not in layout.memo:
             layout.memo[key] = self._computed(layout, dtype)
         return layout.memo[key]
+
+    def _is_looked_up(self, layout: Layout) -> bool:
+        """Whether the table has all places of a batch, and still the precision of fp32."""
+        kept = self.table.dtype == torch.float32 and self.table.device.type == layout.device.type
+        return kept and layout.reach <= len(self.table)
 
     def _computed(self, layout: Layout, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         cos, sin = self.cos_sin(layout.positions)

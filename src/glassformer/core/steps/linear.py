@@ -17,6 +17,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from glassformer.core.feedforward import gelu_tanh, relu_squared
+from glassformer.core.gelu import gelu
 from glassformer.core.int8 import Int8Linear, int8_product, quantised
 from glassformer.core.norms import LayerNorm, RMSNorm
 
@@ -28,7 +29,7 @@ MANY_PRODUCTS = 1 << 20  # from here on those of narrow layers are, too
 ACTIVATIONS: dict[Callable[[Tensor], Tensor], str] = {
     F.relu: "relu",
     relu_squared: "relu2",
-    F.gelu: "gelu",
+    gelu: "gelu",
     gelu_tanh: "gelu-tanh",
     F.silu: "silu",
 }

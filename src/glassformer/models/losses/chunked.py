@@ -16,7 +16,7 @@ from torch import Tensor
 from glassformer.core.scoring import capped
 from glassformer.models.losses.scores import losses_and_gradients, with_gradients
 
-CHUNK = {"cpu": 2**25, "cuda": 2**30}  # scores at a time
+CHUNK = {"cpu": 2**25, "cuda": 2**31}  # scores at a time
 
 
 def cross_entropies(
@@ -56,22 +56,25 @@ def summed_cross_entropy(
     """
     device = x.device.type
     low = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
-    grad_x, grad_weight = torch.empty_like(x), torch.zeros_like(weight)
+    grad_x, grad_weight = torch.empty_like(x), torch.empty_like(weight)
     total = torch.zeros((), device=x.device)
     with torch.no_grad(), torch.autocast(device, enabled=False):
         table = weight.to(low)
-        for some, y, grad in chunks(x.to(low), labels, grad_x, scores=len(weight)):
+        parts = chunks(x.to(low), labels, grad_x, scores=len(weight))
+        for number, (some, y, grad) in enumerate(parts):
             scores = some @ table.T
             total += losses_and_gradients(scores, y, scores, softcap, smoothing).sum()
             grad.copy_(scores @ table)
-            add_product(grad_weight, scores.T, some)
+            add_product(grad_weight, scores.T, some, fresh=number == 0)
     return with_gradients(total, [x, weight], [grad_x, grad_weight])
 
 
-def add_product(total: Float[Tensor, "V D"], a: Tensor, b: Tensor) -> None:
-    """Add a product of matrices in place, whatever their type."""
+def add_product(total: Float[Tensor, "V D"], a: Tensor, b: Tensor, *, fresh: bool) -> None:
+    """Add a product of matrices in place, whatever their type; `fresh`, over what stood there."""
     if total.dtype == a.dtype:
-        total.addmm_(a, b)
+        total.addmm_(a, b, beta=0 if fresh else 1)
+    elif fresh:
+        total.copy_(a @ b)
     else:
         total += a @ b
 
@@ -79,5 +82,5 @@ def add_product(total: Float[Tensor, "V D"], a: Tensor, b: Tensor) -> None:
 def chunks(*rows: Tensor, scores: int) -> Iterator[tuple[Tensor, ...]]:
     """Parts of these tensors, about equal, each of as many rows as have room for their scores."""
     most = CHUNK.get(rows[0].device.type, CHUNK["cpu"]) // scores
-    count = math.ceil(len(rows[0]) / max(1, most))
+    count = max(1, math.ceil(len(rows[0]) / max(1, most)))
     return zip(*(x.tensor_split(count) for x in rows), strict=True)

@@ -333,8 +333,13 @@ def test_the_baseline_scores_the_same_text_by_n_grams_of_the_order_that_is_best(
 
 
 def test_a_vocabulary_too_large_for_the_text_is_remarked_on(tmp_path):
-    [remark] = GenerateReporter(writer(tmp_path, kind="bytes")).remarks()
-    assert remark.startswith("the vocabulary has 260 tokens for 136 of text, so most are rare;")
+    [remark] = GenerateReporter(writer(tmp_path / "bytes", kind="bytes")).remarks()
+    told = "The vocabulary has 260 tokens for 136 of text, so most are rare; give more text"
+    assert remark == told
+    [remark] = GenerateReporter(writer(tmp_path / "bpe", kind="bpe")).remarks()
+    assert remark.endswith(
+        "give more text, lower data.tokenizer.vocabulary, or set data.tokenizer.kind=characters"
+    )
     assert GenerateReporter(writer(tmp_path / "more", RHYMES * 9)).remarks() == []
 
 

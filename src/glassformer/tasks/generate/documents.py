@@ -34,7 +34,7 @@ def read_documents(
     files = files_in(path)
     tables = [file for file in files if is_table(file)]
     if not files:
-        raise GlassformerError(f"{path}: the folder is empty; put text files or tables into it")
+        raise GlassformerError(f"{path}: no text in this folder; put text files or tables into it")
     if not tables:
         shares = shares if len(files) < ENOUGH_GROUPS else {}
         return chain.from_iterable(read_sections(file, encoding, shares) for file in files)

@@ -24,9 +24,12 @@ class GenerateReporter(Reporter[GenerateTask, Likelihoods]):
         size, places = self.task.tokenizer.size, self.task.stream("train").size
         if not places or size * FEW <= places:
             return []
+        smaller = ""
+        if self.task.tokenizer.kind in ("bpe", "unigram"):
+            smaller = ", lower data.tokenizer.vocabulary, or set data.tokenizer.kind=characters"
         return [
-            f"the vocabulary has {size:,} tokens for {places:,} of text, so most are rare; lower "
-            f"data.tokenizer.vocabulary, or set data.tokenizer.kind=characters"
+            f"The vocabulary has {size:,} tokens for {places:,} of text, so most are rare; give "
+            f"more text{smaller}"
         ]
 
     def scores(self, answers: Likelihoods) -> dict[str, Score]:

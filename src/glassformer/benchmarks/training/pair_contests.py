@@ -35,14 +35,13 @@ def fixed_pairs(bench: Bench) -> Iterator[Contest]:
 
 def chosen_pairs(bench: Bench) -> Iterator[Contest]:
     """Ours with its default batch size, the peer with that which suits it best."""
-    work = pair_work(bench, None)
+    work = pair_work(bench, bench.sizes.pair_default)
     rows = pair_rows(work.task)
     budgets = bench.sizes.pair_budgets
     trials = {budget: partial(compiled_peer, work, rows, budget) for budget in budgets}
     best = fastest(trials, bench.seconds, bench.warm_ups)
     peers = {f"{SORTED}, {best:,} tokens": Peer(trials[best], bar=1.7, aim=2.5)}
-    ours = work.setup.data.batch_tokens
-    yield contest(f"{ours:,} tokens", work, rows.counts, peers)
+    yield contest(f"{bench.sizes.pair_default:,} tokens", work, rows.counts, peers)
 
 
 def dates(bench: Bench) -> Iterator[Contest]:
@@ -57,23 +56,22 @@ def dates(bench: Bench) -> Iterator[Contest]:
     yield contest(f"{budget:,} tokens", work, rows.counts, peers)
 
 
-def pair_work(bench: Bench, budget: int | None) -> Work:
-    """A run on random pairs; without a budget, with the default one."""
+def pair_work(bench: Bench, budget: int) -> Work:
+    """A run on random pairs."""
     sizes, path = bench.sizes, pair_corpus(bench)
-    data: dict[str, Any] = {
+    data = {
+        "batch_tokens": budget,
         "tokenizer": {"kind": "words", "vocabulary": sizes.words + 8},
         "valid_share": 0.02,
         "test_share": 0.0,
     }
-    if budget is not None:
-        data["batch_tokens"] = budget
     stack = dict(sizes.pair_stack)
     values = {
         "model": {"encoder": stack, "decoder": stack},
         "data": data,
         "task": {"max_length": sizes.sentence.longest, "joint": True, "measure": "symbols"},
     }
-    run = Path(f"{path}-{budget or 'default'}")
+    run = Path(f"{path}-{budget}")
     return prepared(job_with("encoder-decoder", "source"), path, run, values, bench.device)
 
 

@@ -26,6 +26,7 @@ class Sizes:
         pair_stack, text_stack: Settings of the encoder and the decoder.
         pair_budgets: Batch sizes that the peer of pairs may choose from; the first is fixed for
             both sides where both have the same.
+        pair_default: Our default batch size for as many pairs as there are of news.
         context, contexts, vocabulary: Tokens in a row of the language model, rows in a batch, and
             its vocabulary.
         gpt: Depth, heads and width of the language model.
@@ -43,6 +44,7 @@ class Sizes:
     pair_stack: Values
     text_stack: Values
     pair_budgets: tuple[int, ...]
+    pair_default: int
     text_budget: int
     gap_budget: int
     context: int
@@ -64,6 +66,7 @@ FULL = Sizes(
     pair_stack={"dim": 512, "depth": 6, "dropout": 0.1, "attention": {"heads": 8}},
     text_stack={"dim": 512, "depth": 8, "dropout": 0.1, "attention": {"heads": 8}},
     pair_budgets=(16_384, 65_536),
+    pair_default=65_536,
     text_budget=16_384,
     gap_budget=32_768,
     context=1024,
@@ -86,6 +89,7 @@ SMALL = Sizes(
     pair_stack=_TINY,
     text_stack=_TINY,
     pair_budgets=(128, 256),
+    pair_default=384,
     text_budget=128,
     gap_budget=128,
     context=17,

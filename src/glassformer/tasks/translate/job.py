@@ -7,12 +7,14 @@ from glassformer.tasks.translate.data import TranslateSchema
 from glassformer.tasks.translate.reporter import TranslateReporter
 from glassformer.tasks.translate.sequences import explainer_of, predictor_of
 from glassformer.tasks.translate.settings import TranslateConfig, translate_defaults
+from glassformer.tasks.translate.suited import suited_to
 from glassformer.tasks.translate.task import TranslateTask
 
 JOB = Job(
     about=ABOUT,
     settings=TranslateConfig,
     defaults=translate_defaults,
+    suited=suited_to,
     schema=TranslateSchema(),
     task=TranslateTask,
     reporter=TranslateReporter,

@@ -103,9 +103,9 @@ class StepLinear:
             bias = shift if bias is None else bias + shift
         if isinstance(norm, LayerNorm | RMSNorm):
             weight = weight * norm.weight.float()
-        weight = weight.to(dtype)
         if isinstance(norm, RMSNorm) and weight.device.type == "cpu":
             weight = weight * weight.shape[1] ** 0.5
+        weight = weight.to(dtype)
         bias = None if bias is None else bias.detach().to(dtype)
         packed = quantised(weight) if int8 else None
         if weight.device.type == "cpu" and weight.shape[0] > weight.shape[1]:

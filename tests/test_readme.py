@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from quick import quickly
+from quick import quickly, unchecked
 
 from glassformer import core
 from glassformer.cli import main
@@ -47,7 +47,7 @@ def run(code, names=None):
 
 @pytest.mark.parametrize("number", range(len(blocks(README))))
 def test_the_code_in_the_readme_runs(number, capsys):
-    with quickly():
+    with quickly(), unchecked():
         run(blocks(README)[number])
     printed = capsys.readouterr().out
     assert printed.startswith(["dull", "#.......", "torch.Size([2, 4, 5, 7])"][number])
@@ -62,7 +62,7 @@ def test_the_code_in_the_guide_to_explanations_runs(capsys):
 
 
 def test_the_code_on_recommending_runs(capsys):
-    with quickly():
+    with quickly(), unchecked():
         run(blocks((ROOT / "docs" / "recommending.md").read_text(encoding="utf-8"))[0])
     assert capsys.readouterr().out.startswith("[{'item': 'film ")
 
@@ -70,7 +70,7 @@ def test_the_code_on_recommending_runs(capsys):
 @pytest.mark.parametrize(("number", "said"), [(0, "good ['a', 'lovely', 'film']\n"), (1, "bad\n")])
 def test_the_code_on_training_runs(number, said, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with quickly():
+    with quickly(), unchecked():
         run(blocks((ROOT / "docs" / "training.md").read_text(encoding="utf-8"))[number])
     assert capsys.readouterr().out == said
 

@@ -87,14 +87,15 @@ def test_a_batch_waits_for_as_many_as_there_were_before():
         beside = [ask(2), ask(3)]
         await asyncio.sleep(0)
         go_on.set()
-        await asyncio.gather(first, *beside)  # nothing has waited for others
-        later = ask(4)
+        await first  # without waiting for others
+        await asyncio.gather(*beside, ask(4))  # and those beside it, for its client
+        later = [ask(5), ask(6)]
         await asyncio.sleep(0.05)
-        assert not later.done()
-        await asyncio.gather(later, ask(5))
+        assert not any(one.done() for one in later)
+        await asyncio.gather(*later, ask(7))
 
     run(test)
-    assert sizes == [1, 2, 2]
+    assert sizes == [1, 3, 3]
 
 
 def test_a_batch_does_not_wait_for_long():

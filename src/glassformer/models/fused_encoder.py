@@ -57,7 +57,8 @@ class FusedEncoder(nn.Module):
         self.blocks = nn.ModuleList(
             FusedBlock(cast(TransformerBlock, block)) for block in encoder.blocks
         )
-        self.rotation: Rotation | None = None
+        self.table: Rotation | None = None  # grows with the longest row
+        self.rotations: dict[int, Rotation] = {}  # of it, by length
 
     def forward(
         self,
@@ -81,13 +82,15 @@ class FusedEncoder(nn.Module):
         return norm(y).view(x.shape)
 
     def _rotation(self, length: int) -> Rotation | None:
-        """How queries and keys are rotated; the table grows with the longest row."""
+        """How queries and keys are rotated."""
         position, _ = self.ends
         if not isinstance(position, Rotary):
             return None
-        if self.rotation is None or len(self.rotation.cos) < length:
-            self.rotation = Rotation.of(position, rounded(length), torch.device("cpu"))
-        return self.rotation.until(length)
+        if length not in self.rotations:
+            if self.table is None or len(self.table.cos) < length:
+                self.table = Rotation.of(position, rounded(length), torch.device("cpu"))
+            self.rotations[length] = self.table.until(length)
+        return self.rotations[length]
 
 
 def with_fused_encoder(model: Classifier) -> Classifier:

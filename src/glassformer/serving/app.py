@@ -43,7 +43,7 @@ class Application:
         self.api = paths(models, keys)
         self.gate = self.api.state.gate = Gate(Direct(self.api), limits)
         self.api.state.renew = self.renew
-        app: ASGIApp = Guarded(self.gate, keys)
+        app: ASGIApp = Guarded(self.gate, keys) if keys else self.gate
         if origins:
             headers, methods = ["authorization", "content-type"], ["GET", "POST"]
             app = CORSMiddleware(

@@ -1,8 +1,8 @@
 """Batching: requests that come within moments of each other are answered as one batch.
 
 While a batch is computed, the next one gathers by itself. It is due once there are as many requests
-as in the last one, since their clients are likely to send more, but no later than `batching.wait`
-after the first of them. So where requests come one by one, none waits.
+as were there when the last one ended, since their clients are likely to send more, but no later
+than `batching.wait` after the first of them. So where requests come one by one, none waits.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ class Batcher(Source, Generic[Answer]):
 
     Attributes:
         running: The batch that the worker answers.
-        expected: Requests of the last batch, and so likely of the next one.
+        expected: Requests that were there when the last batch ended, and so likely the next time.
         later: When to look again whether a batch is due, if nothing comes before.
     """
 
@@ -99,7 +99,6 @@ class Batcher(Source, Generic[Answer]):
         if len(self.waiting) < self.expected and inputs < self.batching.most and early > 0:
             self.later = asyncio.get_running_loop().call_later(early, self._look)
             return
-        self.expected = len(self.waiting)
         self.running = self._next_batch()
         self.worker.post(self, self._work)
 
@@ -125,6 +124,7 @@ class Batcher(Source, Generic[Answer]):
 
     def _end(self) -> None:
         """Go on with those that have come meanwhile."""
+        self.expected = len(self.running) + len(self.waiting)
         self.running = []
         self._look()
 

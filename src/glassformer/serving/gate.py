@@ -77,6 +77,7 @@ class Body:
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, limits: Limits) -> None:
         self.scope, self._receive, self._send = scope, receive, send
+        self.connection = scope["state"]["connection"]
         headers = dict(scope["headers"])
         upload = headers.get(b"content-type", b"").startswith(b"multipart/form-data")
         self.most = limits.upload if upload else limits.body
@@ -113,18 +114,22 @@ class Body:
     async def receive(self) -> Message:
         if self.complete:
             return await self._receive()
-        try:
-            async with asyncio.timeout(self.deadline - time.monotonic()):
-                message = await self._receive()
-        except TimeoutError:
-            self.refusal = RefusedError(408, "the body did not arrive in time", code="too_slow")
-            raise self.refusal from None
+        message = await (self._receive() if self.connection.whole else self._in_time())
         self.bytes += len(message.get("body", b""))
         self.complete = not message.get("more_body", False)
         if self.bytes > self.most:
             self.refusal = self._too_large()
             raise self.refusal
         return message
+
+    async def _in_time(self) -> Message:
+        """The next part of the body, refused if it comes too late."""
+        try:
+            async with asyncio.timeout(self.deadline - time.monotonic()):
+                return await self._receive()
+        except TimeoutError:
+            self.refusal = RefusedError(408, "the body did not arrive in time", code="too_slow")
+            raise self.refusal from None
 
     async def send(self, message: Message) -> None:
         if self.refusal is None:

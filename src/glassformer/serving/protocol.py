@@ -27,13 +27,14 @@ def bounded(limits: Limits) -> type[HttpToolsProtocol]:
         Attributes:
             head: Bytes since the last complete headers; None while a body arrives.
             late: Ends the connection, unless it is cancelled before.
+            whole: Whether the body of the last request has arrived.
             lost: Whether the client has left.
             leave: What to call then.
         """
 
         head: int | None = 0
         late: asyncio.TimerHandle | None = None
-        lost = False
+        whole = lost = False
         leave: Callable[[], object] | None = None
 
         def connection_made(self, transport: Any) -> None:
@@ -59,7 +60,7 @@ def bounded(limits: Limits) -> type[HttpToolsProtocol]:
 
         def on_message_begin(self) -> None:
             super().on_message_begin()
-            self.scope["state"]["connection"] = self
+            self.scope["state"]["connection"], self.whole = self, False
             self._expect()
 
         def on_headers_complete(self) -> None:
@@ -72,7 +73,7 @@ def bounded(limits: Limits) -> type[HttpToolsProtocol]:
             super().on_headers_complete()
 
         def on_message_complete(self) -> None:
-            self.head = 0
+            self.head, self.whole = 0, True
             if not self.transport.is_closing():
                 super().on_message_complete()
 

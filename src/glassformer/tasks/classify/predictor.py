@@ -60,7 +60,9 @@ class TextLabelPredictor(NextBest, TextPredictor[ClassifyTask], Embedder):
     def _labelled(self, model: nn.Module, texts: Sequence[str]) -> Iterator[Prediction]:
         """The labels of some texts, none of which is empty."""
         encoded, device = self.texts.tokenizer.encode(texts), next(model.parameters()).device
-        batches = (batch.to(device) for batch in self._unlabelled(Jagged.of(encoded)))
+        batches = self._unlabelled(Jagged.of(encoded))
+        if device.type != "cpu":
+            batches = (batch.to(device) for batch in batches)
         with torch.no_grad():  # not while the caller's code runs
             answers = self.task.answers(model, batches)
         answers = self.task.with_ngrams(answers, texts)

@@ -133,9 +133,9 @@ def test_many_texts_are_looked_up_at_once(make, monkeypatch):
     assert stored.knows_each(texts) == expected
     assert stored.knows_each(texts[:3]) == expected[:3]
     one_by_one = []
-    monkeypatch.setattr(StoredBaseline, "knows", lambda self, text: one_by_one.append(text))
+    monkeypatch.setattr(StoredBaseline, "knows", lambda self, text: bool(one_by_one.append(text)))
     stored.knows_each(texts)
-    assert not {*texts} - {*one_by_one} <= {*ODD}  # most need no second look
+    assert len(one_by_one) < len(texts) / 2  # most need no second look
 
 
 def test_a_run_without_one_has_none_and_a_damaged_one_is_refused(tmp_path):

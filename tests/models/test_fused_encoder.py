@@ -114,8 +114,14 @@ def test_what_a_fused_encoder_cannot_do_the_encoder_does():
 def test_many_rows_of_a_narrow_layer_take_packed_weights():
     layer = torch.nn.Linear(16, 24)
     step = StepLinear.of([layer], torch.float32)
-    enough = MANY_PRODUCTS // (16 * 24)
+    enough = -(-MANY_PRODUCTS // (16 * 24))
     for rows, packed in ((1, False), (enough - 1, False), (enough, True)):
         x = torch.randn(rows, 16)
         torch.testing.assert_close(step.reference(x), layer(x))
         assert ("packed" in step.memo) == packed
+
+
+@pytest.mark.skipif(rows_to_pack(torch.ones(2, 2)) is None, reason="needs oneDNN")
+def test_a_single_row_takes_packed_weights_only_of_a_large_layer():
+    large, below = torch.ones(1024, 1024), torch.ones(1024, 1023)
+    assert (rows_to_pack(large), rows_to_pack(below)) == (1, 2)

@@ -63,7 +63,10 @@ def test_very_long_lines_are_told(tmp_path):
     rows[7] += "\n" + "x" * 10_001
     finding, numbers = found_in(lines(tmp_path / "x.jsonl", rows), "long lines", job="generate")
     assert numbers == [8]
-    assert "the longest has 10,001" in finding.what
+    assert finding.what.endswith("the longest has 10,001")
+    (tmp_path / "whole.txt").write_text("x " * 20_000)
+    finding, _ = found_in(tmp_path / "whole.txt", "long lines", job="generate")
+    assert finding.what.endswith("the longest has 16,400 or more")  # as far as a section goes
 
 
 def test_another_script_and_another_language_are_told(tmp_path):

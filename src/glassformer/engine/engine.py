@@ -232,18 +232,22 @@ class Engine:
         (self.steps.join if join else self.steps.put)(generations, tokens)
         return choice
 
-    def _added(self, choice: Choice) -> Iterator[Progress]:
+    def _added(self, choice: Choice) -> list[Progress]:
         """Add the tokens that were chosen, except to requests that had ended before."""
+        found, ended = list[Progress](), list[Generation]()
         for generation, token, score, alternatives in choice.read():
             if generation.finished:
                 continue
             generation.add(token, score, alternatives)
-            ended = generation.finished
-            if ended:
-                self.steps.leave(generation)
-                self.scheduler.finish(generation)
-            answer = generation.answer() if ended else None
-            yield Progress(generation.number, token, ended, answer, score, alternatives)
+            last, answer = generation.finished, None
+            if last:
+                ended.append(generation)
+                answer = generation.answer()
+            found.append(Progress(generation.number, token, last, answer, score, alternatives))
+        for generation in reversed(ended):  # so that no row moves that is about to leave
+            self.steps.leave(generation)
+            self.scheduler.finish(generation)
+        return found
 
 
 def rows_of(

@@ -24,8 +24,8 @@ from glassformer.core.norms import LayerNorm, RMSNorm
 Few = Float[Tensor, "M D"]
 FEW = 64  # vectors, up to which the kernel is the fastest way
 ROWS = 32  # what packed weights are laid out for; other numbers are computed as well
-WIDE = 256  # from here on packed weights are faster
-MANY_PRODUCTS = 1 << 20  # from here on those of narrow layers are, too
+WIDE = 256  # from here on packed weights are faster for two rows and more,
+MANY_PRODUCTS = 1 << 20  # and from so many products on for any number
 ACTIVATIONS: dict[Callable[[Tensor], Tensor], str] = {
     F.relu: "relu",
     relu_squared: "relu2",
@@ -203,7 +203,8 @@ def rows_to_pack(weight: Float[Tensor, "N D"]) -> int | None:
     there = hasattr(torch.ops.mkldnn, "_linear_pointwise") and torch.backends.mkldnn.is_available()
     if not there or weight.device.type != "cpu" or weight.dtype != torch.float32:
         return None
-    return 2 if min(weight.shape) >= WIDE else max(2, MANY_PRODUCTS // weight.numel())
+    rows = -(-MANY_PRODUCTS // weight.numel())
+    return min(2, rows) if min(weight.shape) >= WIDE else rows
 
 
 def pack(weight: Float[Tensor, "N D"]) -> Tensor:

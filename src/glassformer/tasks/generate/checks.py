@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import UInt64
 
 from glassformer.data.doctor.check import Check, Figures, Finding, Specimen, counted
+from glassformer.tasks.generate.documents import SECTION
 from glassformer.tasks.shared.language_outliers import LanguageOutliers, pieces_of, script_of
 from glassformer.tasks.shared.text_checks import words_of
 
@@ -135,9 +136,10 @@ class LongLines(Check):
 
     def findings(self) -> Iterator[Finding]:
         if self.numbers:
+            more = " or more" if self.longest >= SECTION else ""  # read in pieces
             what = (
                 f"{counted(len(self.numbers), 'text')} with a line of more than "
-                f"{LONG_LINE:,} characters; the longest has {self.longest:,}"
+                f"{LONG_LINE:,} characters; the longest has {self.longest:,}{more}"
             )
             advice = "look whether it is text; what is data or code on one line is best left out"
             yield Finding("long lines", "note", what, advice, self.numbers)

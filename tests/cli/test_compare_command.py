@@ -34,11 +34,16 @@ def test_it_prints_a_table_with_drawings_and_the_verdict_then_the_same_as_json(d
     assert err == ""
     assert "classify on" in out
     assert out.count("●") == 2
-    assert "No significant difference: all 2 are tied; " in out
+    assert "No significant difference: both are tied; " in out
     assert "Page: runs/reviews-compare/comparison.html" in out
-    assert main(words(data, *budget, "--json")) == 0
-    found = json.loads(capsys.readouterr().out)
+    again = [word for word in words(data, *budget, "--json") if word != "--quiet"]
+    assert main(again) == 0
+    out, err = capsys.readouterr()
+    assert "all 2 runs are already finished" in err
+    found = json.loads(out)
     assert [one["name"] for one in found["variants"]] == ["mean", "max"]
+    assert "at once" not in found["facts"]["machine"]
+    assert found["notes"][-1].startswith("2 runs trained before this command was given again: ")
     assert min(one["steps"] for one in found["variants"]) > 1
     assert found["facts"]["folder"] == "runs/reviews-compare"
     assert found["facts"]["budget"] == "2e+08 FLOPs for each run"

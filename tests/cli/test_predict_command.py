@@ -372,3 +372,11 @@ def test_the_baseline_answers_in_place_of_the_model(run, texts, tmp_path, capsys
     assert [[one["bad"], one["good"]] for one in found] == pytest.approx(expected)
     same = [list(one.details["probabilities"].values()) for one in Run(run).predict(texts)]
     assert same != pytest.approx(expected)
+
+
+def test_an_option_of_many_jobs_has_a_title_that_fits(capsys):
+    assert main(["predict", "--help"]) == 0
+    said = capsys.readouterr().out
+    assert "Options of several jobs" in said
+    assert "--alternatives" in said.split("Options of several jobs")[1].split("╰")[0]
+    assert "Options of transcribe, translate, recommend" in said

@@ -7,6 +7,7 @@ import io
 import itertools
 import json
 import os
+import re
 import tarfile
 import unicodedata
 
@@ -194,9 +195,25 @@ def test_without_a_data_folder_one_line_says_what_to_do(monkeypatch, tmp_path):
     with pytest.raises(
         GlassformerError,
         match=r"imdb: not found in \$GLASSFORMER_DATA/imdb \(GLASSFORMER_DATA is not set\) or .*; "
-        r"get it with `glassformer data fetch imdb`, or put train\.jsonl and",
+        r"get it with `glassformer data fetch imdb`, or put train\.jsonl, test\.jsonl and films\.ts"
+        r"v, or aclImdb_v1\.tar\.gz into",
     ):
         next(open_entry("imdb").rows())
+
+
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        ("tang-poetry", "quantangshi_json.tar.xz, or poet.tang.0.json and 57 more files into"),
+        ("trec", "train_5500.label and TREC_10.label, or TREC.train.all and TREC.test.all into"),
+        ("cmudict", "-20-21, cmudict-0.7b.train-dev-1-21 and cmudict-0.7b.test into"),
+    ],
+)
+def test_a_missing_set_names_its_files_or_the_first_of_many(monkeypatch, tmp_path, name, files):
+    monkeypatch.delenv("GLASSFORMER_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(GlassformerError, match=re.escape(files)):
+        next(open_entry(name).rows())
 
 
 def test_a_set_that_is_not_whole_is_not_found(tmp_path, monkeypatch):
@@ -204,7 +221,7 @@ def test_a_set_that_is_not_whole_is_not_found(tmp_path, monkeypatch):
     monkeypatch.setenv("GLASSFORMER_DATA", str(tmp_path))
     write_small_imdb(tmp_path / "imdb", FILMS)
     (tmp_path / "imdb" / "unsup.jsonl.gz").unlink()
-    with pytest.raises(GlassformerError, match=r"put unsup\.jsonl and films\.tsv or acl.* into"):
+    with pytest.raises(GlassformerError, match=r"put unsup\.jsonl and films\.tsv, or acl.* into"):
         next(open_entry("imdb-unlabelled").rows())
     assert next(open_entry("imdb").rows())["film"] == "tt1"
 

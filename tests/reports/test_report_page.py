@@ -4,6 +4,7 @@ import json
 import math
 import re
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -80,6 +81,14 @@ def full_report(name="German", value=0.9):
 
 def texts_of(report):
     return " ".join(" ".join(checked(page(report)).text).split())
+
+
+def test_a_score_without_an_interval_has_none_on_the_page():
+    report = replace(full_report(), scores={"ours": {"coverage": Score(0.436, 0.436, 0.436)}})
+    shown = texts_of(report)
+    assert "coverage@10 ours 0.436" in shown
+    assert "0.436 – 0.436" not in shown
+    assert "[0.436" not in page(report)
 
 
 def test_everything_in_the_report_is_on_the_page():

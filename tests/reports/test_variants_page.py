@@ -50,7 +50,7 @@ def test_ties_are_called_ties(found):
     assert alone.verdict() == "a is best, accuracy 0.900; no other is tied with it; worse: b."
     tied = comparison(variant("a", 0.9), variant("b", 0.89, 0.06))
     assert tied.verdict() == (
-        "No significant difference: all 2 are tied; a has the best mean, accuracy 0.900."
+        "No significant difference: both are tied; a has the best mean, accuracy 0.900."
     )
 
 

@@ -65,6 +65,7 @@ def test_finished_runs_are_kept_and_the_others_are_trained(home, killed, found):
     assert (len(killed), len(models)) == (3, RUNS)
     assert all(path.stat().st_mtime_ns == time for path, time in killed.items())
     assert not list((home / "killed").glob(".*prepared*"))
+    assert "3 runs trained before this command was given again: speed and" in found.notes[-1]
 
 
 def test_one_seed_of_all_variants_comes_before_the_next(killed):

@@ -164,11 +164,15 @@ def test_settings_of_the_other_method_are_refused(folder, capsys):
         (["task.max_length=9"], "task.max_length has no effect with task.method = factors"),
         (["task.method=sasrec", "task.features=3"], "task.features has no effect with task.method"),
         (["task.method=sasrec", "task.feedback=explicit"], "sasrec predicts items, not ratings"),
+        (["task.feedback=implicit", "task.liked=3"], "task.liked has no effect with task.feedback"),
+        (["task.feedback=explicit", "task.loss=bpr"], "task.loss has no effect with task.feedback"),
         (["data.form=padded"], "data.form has no effect on recommend; leave it out"),
         (["task.lowest=5", "task.highest=1"], "task.lowest must be below task.highest"),
     ):
         assert main([*command, *(f"--set={one}" for one in settings)]) == 1
         assert message in capsys.readouterr().err
+    assert main([*command, "--size", "base"]) == 1
+    assert "--size base has no effect with task.method = factors; leave" in capsys.readouterr().err
 
 
 def test_the_doctor_examines_ratings(folder, capsys):

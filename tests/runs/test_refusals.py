@@ -156,7 +156,10 @@ CASES = {
         "one line": ({"x.txt": "one line\n"}, "too few to hold some out"),
     },
     "recognise": {
-        "no images": ({"x/a/0.txt": "no image", "x/b/0.txt": "no image"}, "no column for path"),
+        "no images": (
+            {"x/a/0.txt": "no image", "x/b/0.txt": "no image"},
+            "hold no PNG, JPEG, GIF or WebP images",
+        ),
         "one label": ({f"x/a/{n}.png": None for n in range(9)}, "one label|two or mo"),
         "a rare label": (dict.fromkeys([*IMAGES, "x/odd/0.png"]), "odd"),
         "no readable image": ({f"x/{'ab'[n % 2]}/{n}.png": b"no" for n in range(9)}, "no usable"),

@@ -56,6 +56,8 @@ def test_where_the_baseline_is_ahead_by_what_may_be_chance_it_is_named_all_the_s
 def test_a_tie_with_the_baseline_says_what_to_try_unless_nothing_is_left_to_gain(tmp_path):
     folder = RunFolder(tmp_path)
     assert what_next(TIE, folder, kept=True, room=True) == [f"To do better, try {CHOICES}."]
+    (told,) = what_next(TIE, folder, kept=True, room=True, sized=False)
+    assert told == f"To do better, try {CHOICES.replace('another --size, ', '')}."
     assert what_next(TIE, folder, kept=True, room=False) == []
     better = WORSE.replace("worse", "better")
     assert what_next(better, folder, kept=True, room=True) == []

@@ -1,11 +1,14 @@
 """`recognise`: from a folder of images per label to labels of new ones, and what they rest on."""
 
+import io
 import json
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
+from rich.console import Console
+from rich.text import Text
 from sklearn.linear_model import LogisticRegression
 from small_images import LABELS, SIDE, pixels_of, write_images
 
@@ -160,6 +163,16 @@ def test_large_images_are_scaled_down_to_whole_patches(tmp_path):
     samples = Samples.write(tmp_path, [("train", {"image": facts})])
     found = settled(RecogniseConfig(largest=64), samples)
     assert (found.height, found.width, found.patch, found.channels) == (64, 48, 8, 3)
+
+
+def test_in_a_narrow_terminal_titles_wrap_and_drawings_do_not():
+    drawings = [Text("\n".join([line] * 3)) for line in ("a" * 28, "b" * 18, "c" * 18)]
+    titles = ("image", "for left", "encoder, all layers, all heads")
+    console = Console(width=80, file=io.StringIO())
+    console.print(image_terminal.panels(*zip(titles, drawings, strict=True)))
+    lines = console.file.getvalue().splitlines()
+    assert "heads" in lines[1]
+    assert [line.split() for line in lines[2:]] == [["a" * 28, "b" * 18, "c" * 18]] * 3
 
 
 def test_the_baseline_handles_several_labels_and_one_that_never_occurs():

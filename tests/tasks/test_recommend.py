@@ -260,7 +260,10 @@ def test_a_rating_far_from_all_others_is_named_where_no_scale_is_given(tmp_path)
         tmp_path, [*ratings(), {"user": "u1", "item": "item 3", "rating": 77, "time": 5}]
     )
     [remark] = RecommendReporter(job).remarks()
-    assert remark.startswith("1 rating far from all others: 77. If that is a slip, give the scale")
+    assert remark == (
+        "1 rating far from all others: 77; if that is a slip, give the scale with task.lowest and "
+        "task.highest, which leaves such rows out"
+    )
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,10 @@ def test_ratings_outside_the_scale_are_found_and_dropped():
     finding = found(check, specimens(rows))["ratings out of range"]
     assert finding.what == "2 ratings outside the scale from 1 to 5"
     assert [*check.to_drop()] == [9, 10]
-    assert found(RatingScale(1.0, None), specimens(rows))["ratings out of range"].numbers == [10]
+    below = found(RatingScale(1.0, None), specimens(rows))["ratings out of range"]
+    assert (below.what, below.numbers) == ("1 rating below 1", [10])
+    above = found(RatingScale(None, 5.0), specimens(rows))["ratings out of range"]
+    assert (above.what, above.numbers) == ("1 rating above 5", [9])
 
 
 def test_ratings_far_from_all_others_are_found_without_a_scale():
@@ -75,6 +78,9 @@ def test_the_schema_lists_all_its_checks():
     values = {"job": "recommend", **JOBS["recommend"].defaults(False)}
     checks = SCHEMA.checks(config_of(values, JOBS["recommend"].settings))
     assert {RepeatedPairs, ColdNames, RatingScale} <= {type(check) for check in checks}
+    values["task"] = {"feedback": "implicit"}
+    checks = SCHEMA.checks(config_of(values, JOBS["recommend"].settings))
+    assert RatingScale not in {type(check) for check in checks}
 
 
 @pytest.mark.parametrize(

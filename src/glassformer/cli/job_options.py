@@ -15,6 +15,8 @@ from glassformer.errors import GlassformerError
 from glassformer.tasks import JOBS
 from glassformer.tasks.about import Option
 
+NAMED = 4  # jobs; the title of a panel must fit a line
+
 
 def declared() -> dict[str, tuple[Option, list[str]]]:
     """Every option by name, with the jobs that have it; a job that cannot be loaded has none."""
@@ -54,7 +56,7 @@ def _parameter(option: Option, jobs: Sequence[str]) -> inspect.Parameter:
         help=option.help,
         metavar=option.metavar,
         min=option.least,
-        rich_help_panel=f"Options of {', '.join(jobs)}",
+        rich_help_panel=f"Options of {', '.join(jobs) if len(jobs) <= NAMED else 'several jobs'}",
     )
     kind: Any = list[option.kind] if option.several else option.kind  # type: ignore[name-defined]
     default: Any = [] if option.several else False if option.kind is bool else None

@@ -10,7 +10,7 @@ from glassformer.reports import charts
 from glassformer.reports.markup import cell, escaped
 from glassformer.reports.record import Cell, HeatMap, Report, Sound, Table
 from glassformer.reports.style import STYLE
-from glassformer.reports.wording import named, style_in, written
+from glassformer.reports.wording import interval, named, style_in, written
 
 MOST_NAMES = 30  # of a heat map; beyond, only the most confused pairs are listed
 MOST_PAIRS = 20
@@ -92,11 +92,12 @@ def score_rows(name: str, scores: Mapping[str, Mapping[str, Score]], emphasised:
         label = f'<th rowspan="{len(having)}">{escaped(named(name))}</th>' if not index else ""
         ours = " ours" if system == emphasised else ""
         value, start, end = (written(name, x) for x in (score.value, score.low, score.high))
-        drawn = charts.whiskers(score, low, high, hue, f"{value} [{start}, {end}]")
+        between = f"{start} – {end}" if score.low != score.high else ""
+        drawn = charts.whiskers(score, low, high, hue, interval(name, score.as_values()))
         rows.append(
             f'<tr>{label}<td class="system{ours}">{escaped(system)}</td>'
             f'<td class="number{ours}">{value}</td>'
-            f'<td class="number quiet">{start} – {end}</td>'
+            f'<td class="number quiet">{between}</td>'
             f'<td class="picture">{drawn}</td></tr>'
         )
     return f"<tbody>{''.join(rows)}</tbody>"

@@ -104,9 +104,10 @@ class VariantComparison:
         worse = [one.name for one in others if one.verdict == WORSE]
         score = f"{named(self.goal)} {written(self.goal, best.scores[self.goal].value)}"
         if not worse:
+            together = "both" if len(ties) == 1 else f"all {len(self.variants)}"
             return (
-                f"No significant difference: all {len(self.variants)} are tied; {best.name} has "
-                f"the best mean, {score}."
+                f"No significant difference: {together} are tied; {best.name} has the best mean, "
+                f"{score}."
             )
         tied = f"; tied with it: {', '.join(ties)}" if ties else "; no other is tied with it"
         return f"{best.name} is best, {score}{tied}; worse: {', '.join(worse)}."

@@ -44,13 +44,17 @@ def written(score: str, value: float | None, sign: str = "") -> str:
 
 
 def interval(score: str, ends: Mapping[str, float | None] | None) -> str:
-    """A score and its interval; empty if there is none.
+    """A score and its interval, if it has any width; empty if there is no score.
 
     >>> interval("bleu", {"value": 31.23, "low": 30.0, "high": 32.0})
     '31.2 [30.0, 32.0]'
+    >>> interval("coverage", {"value": 0.436, "low": 0.436, "high": 0.436})
+    '0.436'
     """
     if ends is None:
         return ""
+    if ends.get("low") == ends.get("high") == ends.get("value"):
+        return written(score, ends.get("value"))
     return "{value} [{low}, {high}]".format(
         **{end: written(score, ends.get(end)) for end in ("value", "low", "high")}
     )

@@ -24,6 +24,7 @@ from typing import Any
 from glassformer import processes
 from glassformer.config import require
 from glassformer.config.run import Config
+from glassformer.data.doctor.check import counted
 from glassformer.errors import GlassformerError, unknown
 from glassformer.files import write_json
 from glassformer.reports.variants import VariantComparison
@@ -156,9 +157,9 @@ class Comparing:
         self.display.say(f"comparison folder: {self.folder}")
         for variant in self.configs:
             self.prepare(variant)
-        failures, at_once = self.train()
+        failures, at_once, kept = self.train()
         measured = self.measure(failures)
-        found = self.compare(measured, failures, at_once)
+        found = self.compare(measured, failures, at_once, kept)
         write_comparison(found, self.folder)
         return found
 
@@ -215,8 +216,8 @@ class Comparing:
             with opened_rows(run.folder, run.config, run.task, setup, [name], {}):
                 pass
 
-    def train(self) -> tuple[dict[Path, str], int]:
-        """Train all runs that are not finished; returns the failures and how many ran at once."""
+    def train(self) -> tuple[dict[Path, str], int, int]:
+        """Train what is not finished; returns failures, how many ran at once and were finished."""
         unfinished = {
             path: f"{variant.name}, seed {seed}"
             for variant, seed, path in self.runs()
@@ -226,8 +227,10 @@ class Comparing:
         at_once = min(self.request.at_once or allowed, max(1, len(unfinished)))
         kept = len(self.configs) * self.request.seeds - len(unfinished)
         finished = f", {kept} already finished" if kept else ""
-        self.display.say(f"{len(unfinished)} runs to train{finished}, {at_once} at once")
-        return train_all(unfinished, at_once, self.machine.device, self.display), at_once
+        line = f"{counted(len(unfinished), 'run')} to train{finished}, {at_once} at once"
+        self.display.say(line if unfinished else f"all {kept} runs are already finished")
+        failures = train_all(unfinished, at_once, self.machine.device, self.display)
+        return failures, at_once if unfinished else 0, kept
 
     def measure(self, failures: Mapping[Path, str]) -> dict[Variant, list[MeasuredRun]]:
         """What the finished runs are like, for variants of which all are finished."""
@@ -254,8 +257,10 @@ class Comparing:
         measured: Mapping[Variant, list[MeasuredRun]],
         failures: Mapping[Path, str],
         at_once: int,
+        kept: int,
     ) -> VariantComparison:
         """The comparison of the measured variants."""
+        beside = f", {at_once} at once" if at_once else ""
         first = next(iter(measured.values()))[0]
         goal = first.reporter.task.goal
         results, paired = results_of(measured, goal)
@@ -268,12 +273,15 @@ class Comparing:
                 "budget": f"{budget_of(next(iter(self.configs.values())))} for each run",
                 "seeds": self.request.seeds,
                 "scored on": f"{len(first.where):,} rows of the {SPLITS[self.request.on]} split",
-                "machine": f"{self.machine.described}, {at_once} at once",
+                "machine": self.machine.described + beside,
                 "command": self.request.command(),
                 "folder": str(self.folder),
             },
             variants=results,
-            notes=[*notes_on(self.request, paired, at_once), *failure_notes(failures, self.runs())],
+            notes=[
+                *notes_on(self.request, paired, at_once, kept),
+                *failure_notes(failures, self.runs()),
+            ],
         )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
+from glassformer.data.doctor.check import counted
 from glassformer.errors import GlassformerError
 from glassformer.metrics.intervals import Score
 from glassformer.metrics.seeds import Estimate, adjusted, over_seeds, paired_over_seeds
@@ -137,7 +138,7 @@ def mean_curve(runs: Runs) -> list[Point]:
     return [(step, mean(some)) for step, some in zip(steps[0], values, strict=True)]
 
 
-def notes_on(request: CompareRequest, paired: bool, at_once: int) -> list[str]:
+def notes_on(request: CompareRequest, paired: bool, at_once: int, kept: int = 0) -> list[str]:
     """What to know about the numbers."""
     notes = []
     if request.seeds == 1:
@@ -157,6 +158,11 @@ def notes_on(request: CompareRequest, paired: bool, at_once: int) -> list[str]:
         notes.append("Some variants read different rows, so their differences are not paired.")
     if at_once > 1:
         notes.append(f"Speed and memory are those of {at_once} runs side by side.")
+    if kept:
+        notes.append(
+            f"{counted(kept, 'run')} trained before this command was given again: speed and "
+            f"memory are those of that time."
+        )
     return notes
 
 

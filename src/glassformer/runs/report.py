@@ -20,6 +20,7 @@ from glassformer.runs.forecast import prediction_fact
 from glassformer.runs.learning_curve import Curve
 from glassformer.runs.log import curves, troubles
 from glassformer.runs.pretraining import decision_note
+from glassformer.runs.settings import unused_reasons
 from glassformer.tasks import JOBS
 from glassformer.tasks.reporter import Baseline, Reporter
 from glassformer.training.loader import sample_rows
@@ -107,7 +108,9 @@ def findings(
         found.tables += reporter.part_tables(answers, parts, baseline.answers, samples)
         score, kept = found.scores[OURS][task.goal].value, baseline.save is not None
         room = has_room(task.goal, score)
-        found.verdict += what_next(sentence, RunFolder(task.folder), kept=kept, room=room)
+        sized = "model" not in unused_reasons(task.config)
+        folder = RunFolder(task.folder)
+        found.verdict += what_next(sentence, folder, kept=kept, room=room, sized=sized)
     return found
 
 
@@ -120,30 +123,31 @@ def add_parts(
         found.tables.append(comparison_table(reporter.compare(answers, part), OURS, name))
 
 
-def what_next(sentence: str, folder: RunFolder, *, kept: bool, room: bool) -> list[str]:
+def what_next(
+    sentence: str, folder: RunFolder, *, kept: bool, room: bool, sized: bool = True
+) -> list[str]:
     """What to do where the model is not better than the baseline.
 
     Args:
         sentence: The verdict.
         kept: Whether the run keeps the baseline.
         room: Whether the score can still get better.
+        sized: Whether the model has a size to choose.
     """
     tied = TIED in sentence
     run = shlex.quote(str(folder.path))
     use = f"use it with `glassformer predict {run} --baseline`, or try" if kept else "try"
     if " worse than the baseline " in sentence or (tied and "(worse by" in sentence):
         surely = ", if not surely" if tied else ""
-        return [f"{BASELINE_WINS}{surely}: {use} {other_choices(folder)}."]
-    return [f"To do better, try {other_choices(folder)}."] if tied and room else []
+        return [f"{BASELINE_WINS}{surely}: {use} {other_choices(folder, sized=sized)}."]
+    return [f"To do better, try {other_choices(folder, sized=sized)}."] if tied and room else []
 
 
-def other_choices(folder: RunFolder) -> str:
+def other_choices(folder: RunFolder, *, sized: bool) -> str:
     """What may help a model that is no better than the baseline."""
     pretrained = ", --no-pretrain" if folder.pretrain.path.exists() else ""
-    return (
-        f"more rows (--curve tells whether they would help), another --size, a longer "
-        f"--time{pretrained}"
-    )
+    size = "another --size, " if sized else ""
+    return f"more rows (--curve tells whether they would help), {size}a longer --time{pretrained}"
 
 
 def has_room(goal: str, value: float) -> bool:

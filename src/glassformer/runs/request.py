@@ -106,7 +106,8 @@ class TrainRequest:
             values = merge_layers(below, assumed, values)
             config = config_of(values | facts, JOBS[self.job].settings)
         refuse_pretraining(config, self.origin, own_model=self.model is not None)
-        refuse_unused_settings(merge_layers(file if by_hand else {}, given, overrides), config)
+        by_person = merge_layers(file if by_hand else {}, given, overrides)
+        refuse_unused_settings(by_person, config, self.size)
         return config
 
     @property

@@ -28,10 +28,17 @@ def post_norm_defaults(config: Config) -> Values:
     return {"train": {"optimiser": {"lr": lr, "warmup": WARMUP}}}
 
 
-def refuse_unused_settings(settings: Values, config: Config) -> None:
-    """Refuse settings that the job, the model or the decoding method ignores."""
+def unused_reasons(config: Config) -> dict[str, str]:
+    """The settings, or tables of them, that the job ignores, and why."""
     job = JOBS[config.job]
-    reasons = dict.fromkeys(job.unused, f"on {job.name}") | dict(job.unused_with(config.task))
+    return dict.fromkeys(job.unused, f"on {job.name}") | dict(job.unused_with(config.task))
+
+
+def refuse_unused_settings(settings: Values, config: Config, size: str | None = None) -> None:
+    """Refuse settings that the job, the model or the decoding method ignores, or the size."""
+    job, reasons = JOBS[config.job], unused_reasons(config)
+    if size is not None and "model" in reasons:
+        raise GlassformerError(f"--size {size} has no effect {reasons['model']}; leave it out")
     for name in setting_names(settings):
         for unused, why in reasons.items():
             if covers((unused,), name):

@@ -86,6 +86,14 @@ def test_folders_of_splits_hold_folders_of_labels(tmp_path):
     assert read_images(tmp_path / "train" / "cat" / "..") is not None
 
 
+def test_folders_without_a_readable_format_say_what_they_hold(tmp_path):
+    for label in ("cat", "dog"):
+        (tmp_path / label).mkdir()
+        Image.new("RGB", (5, 7)).save(tmp_path / label / "one.bmp")
+    with pytest.raises(GlassformerError, match=r"no PNG, .* but files such as cat/one.bmp; conv"):
+        read_images(tmp_path)
+
+
 def test_an_image_covers_its_size_and_is_cut_alike_at_both_ends():
     wide = np.zeros((4, 12, 1), dtype=np.uint8)
     wide[:, 4:8] = 200

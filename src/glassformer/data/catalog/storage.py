@@ -5,7 +5,7 @@ published or repacked.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from glassformer.errors import GlassformerError
 from glassformer.files import cache_folder
 
 FOLDER_VARIABLE = "GLASSFORMER_DATA"
+NAMED = 6  # files of a set that an error names
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,8 +82,8 @@ class Storage:
 
     @property
     def expected(self) -> str:
-        """The files of a set, in words."""
-        return " or ".join(" and ".join(layout) for layout in self.layouts)
+        """The files of a set, in words; of many, the first and how many more."""
+        return ", or ".join(map(_in_words, self.layouts))
 
 
 @contextmanager
@@ -101,6 +102,13 @@ def places() -> list[Path]:
     """The folders to search for sets, in order."""
     root = os.environ.get(FOLDER_VARIABLE)
     return [*([Path(root)] if root else []), cache_folder() / "data"]
+
+
+def _in_words(names: Sequence[str]) -> str:
+    *others, last = names
+    if len(others) > NAMED:
+        return f"{names[0]} and {len(others)} more files"
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _one_of(folder: Path, name: str) -> Path | None:

@@ -16,6 +16,7 @@ from glassformer.data.images.bundles import images_of, read_idx
 from glassformer.data.images.reading import SUFFIXES
 from glassformer.data.paths import files_in, folders_in
 from glassformer.data.rows import Row
+from glassformer.data.sources.files import names_in
 from glassformer.data.splits import SPLIT_NAMES
 from glassformer.errors import GlassformerError
 
@@ -31,6 +32,12 @@ def read_images(path: Path) -> Iterator[Row] | None:
     for recognises, read in LAYOUTS.values():
         if recognises(path):
             return read(path)
+    for folder in folders_in(path):
+        if others := [name for name in names_in(folder) if (folder / name).is_file()]:
+            raise GlassformerError(
+                f"{path}: its folders hold no PNG, JPEG, GIF or WebP images, but files such as "
+                f"{folder.name}/{others[0]}; convert them, or choose another job"
+            )
     return None
 
 

@@ -114,7 +114,7 @@ def _read(picture: Picture, most: int = MOST_PIXELS) -> tuple[Pixels, int]:
             f"{path}: not an image in one of the formats {', '.join(FORMATS)}; convert it"
         ) from None
     except pillow.DecompressionBombError:
-        raise GlassformerError(_huge(path, "far more", most)) from None
+        raise GlassformerError(_huge(path, "by far", most)) from None
     except (OSError, SyntaxError, ValueError, EOFError, IndexError, MemoryError) as error:
         raise GlassformerError(
             f"{path}: a damaged image ({reason(error)}); save or fetch it again"

@@ -28,8 +28,8 @@ APART = 3  # characters between panels
 def panels(*shown: tuple[str, Text]) -> RenderableType:
     """Titled drawings next to one another."""
     table = Table.grid(padding=(0, APART))
-    for _ in shown:
-        table.add_column()
+    for _, drawing in shown:
+        table.add_column(min_width=max(len(line) for line in drawing.split()))  # titles may wrap
     table.add_row(*(Text(title, "dim") for title, _ in shown))
     table.add_row(*(drawing for _, drawing in shown))
     return table

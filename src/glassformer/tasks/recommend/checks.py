@@ -139,8 +139,7 @@ class RatingScale(Check):
     def findings(self) -> Iterator[Finding]:
         outside, stray = self._outside(), self._stray()
         if outside:
-            low, high = (_scale(x) for x in (self.lowest, self.highest))
-            what = f"{counted(len(outside), 'rating')} outside the scale from {low} to {high}"
+            what = f"{counted(len(outside), 'rating')} {self._beyond}"
             advice = "training leaves them out; correct them, or drop them with --fix"
             yield Finding("ratings out of range", "warning", what, advice, outside)
         if stray:
@@ -157,6 +156,15 @@ class RatingScale(Check):
 
     def to_drop(self) -> Mapping[int, str]:
         return dict.fromkeys(self._outside(), "a rating out of range")
+
+    @property
+    def _beyond(self) -> str:
+        """Where a rating outside the scale is."""
+        if self.lowest is None:
+            return f"above {self.highest:g}"
+        if self.highest is None:
+            return f"below {self.lowest:g}"
+        return f"outside the scale from {self.lowest:g} to {self.highest:g}"
 
     def _outside(self) -> list[int]:
         return sorted(
@@ -199,7 +207,3 @@ def in_scale(rating: float, lowest: float | None, highest: float | None) -> bool
     (False, True)
     """
     return (lowest is None or lowest <= rating) and (highest is None or rating <= highest)
-
-
-def _scale(end: float | None) -> str:
-    return "any" if end is None else f"{end:g}"

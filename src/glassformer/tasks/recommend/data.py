@@ -101,7 +101,7 @@ class RecommendSchema(Schema):
         task = config.task
         return [
             *(EmptyRows(), SharedGroups(), RepeatedPairs(), ColdNames()),
-            RatingScale(task.lowest, task.highest),
+            *([RatingScale(task.lowest, task.highest)] if task.feedback != "implicit" else ()),
             *([NeededValue("rating", UNRATED)] if task.feedback == "explicit" else ()),
             *([NeededValue("time", UNTIMED)] if task.method == "sasrec" else ()),
         ]

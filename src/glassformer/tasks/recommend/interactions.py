@@ -96,8 +96,8 @@ class RawRows:
         values = ", ".join(f"{value:g}" for value in stray)
         number = counted(sum(counts[value] for value in stray), "rating")
         return [
-            f"{number} far from all others: {values}. If that is a slip, give the scale with "
-            f"task.lowest and task.highest, which leaves such rows out."
+            f"{number} far from all others: {values}; if that is a slip, give the scale with "
+            f"task.lowest and task.highest, which leaves such rows out"
         ]
 
     def _replaced(self, splits: UInt8[np.ndarray, " rows"]) -> list[int]:

@@ -10,7 +10,8 @@ from glassformer.config.values import Values, plain
 METHOD_NAMES = ("factors", "sasrec")
 FEEDBACK_NAMES = ("auto", "explicit", "implicit")
 LOSS_NAMES = ("softmax", "bpr")
-OF_FACTORS = ("features", "penalty", "loss", "negatives", "lowest", "highest", "liked")
+OF_FEEDBACK = {"explicit": ("lowest", "highest", "liked"), "implicit": ("loss", "negatives")}
+OF_FACTORS = ("features", "penalty", *OF_FEEDBACK["explicit"], *OF_FEEDBACK["implicit"])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,7 +67,12 @@ def unused_settings(settings: RecommendConfig) -> Mapping[str, str]:
     why = f"with task.method = {settings.method}"
     if settings.method == "sasrec":
         return {f"task.{name}": why for name in OF_FACTORS}
-    return {"model": why, "task.max_length": why}
+    other = {"explicit": "implicit", "implicit": "explicit"}.get(settings.feedback, "")
+    beside = f"with task.feedback = {settings.feedback}"
+    return {
+        **{"model": why, "task.max_length": why},
+        **{f"task.{name}": beside for name in OF_FEEDBACK.get(other, ())},
+    }
 
 
 def recommend_defaults(accelerated: bool) -> Values:

@@ -38,6 +38,12 @@ def test_repeated_pairs_are_found_and_the_last_one_is_kept():
     assert not found(RepeatedPairs(), specimens(rows[2:]))
 
 
+def test_a_rating_outside_the_scale_replaces_no_earlier_one():
+    rows = [("a", "x", 3.0, 5), ("a", "x", 50.0, 9)]
+    assert not found(RepeatedPairs(1.0, 5.0), specimens(rows))
+    assert "repeated pairs" in found(RepeatedPairs(), specimens(rows))
+
+
 def test_rare_and_unknown_users_and_items_are_found():
     train = [("a", "x"), *(("b", f"i{n}") for n in range(5)), *(("c", f"i{n}") for n in range(5))]
     check = ColdNames()

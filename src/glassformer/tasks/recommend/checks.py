@@ -17,9 +17,10 @@ STRAY = 0.01  # of the rows; ratings of more are no slip
 
 
 class RepeatedPairs(Check):
-    """Several rows of one user and item: the last one counts."""
+    """Several rows of one user and item: the last one on the scale counts."""
 
-    def __init__(self) -> None:
+    def __init__(self, lowest: float | None = None, highest: float | None = None) -> None:
+        self.lowest, self.highest = lowest, highest
         self.last: dict[int, tuple[float, int]] = {}  # by content: time, row
         self.ratings: dict[int, float | None] = {}
         self.repeated: list[int] = []
@@ -28,6 +29,8 @@ class RepeatedPairs(Check):
 
     def see(self, row: Specimen) -> None:
         time, rating = row.sample.get("time") or 0.0, row.sample.get("rating")
+        if rating is not None and not in_scale(rating, self.lowest, self.highest):
+            return  # left out for its rating, so that it replaces no other
         if row.content not in self.last:
             self.last[row.content], self.ratings[row.content] = (time, row.number), rating
             return

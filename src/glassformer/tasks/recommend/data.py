@@ -100,7 +100,7 @@ class RecommendSchema(Schema):
     def checks(self, config: Config) -> list[Check]:
         task = config.task
         return [
-            *(EmptyRows(), SharedGroups(), RepeatedPairs(), ColdNames()),
+            *(EmptyRows(), SharedGroups(), RepeatedPairs(task.lowest, task.highest), ColdNames()),
             *([RatingScale(task.lowest, task.highest)] if task.feedback != "implicit" else ()),
             *([NeededValue("rating", UNRATED)] if task.feedback == "explicit" else ()),
             *([NeededValue("time", UNTIMED)] if task.method == "sasrec" else ()),

@@ -138,9 +138,10 @@ def test_unreadable_images_are_skipped_and_counted(images, tmp_path, capsys):
     data = write_images(tmp_path / "data", each=5)
     (data / "left" / "cut.png").write_bytes((data / "left" / "left0.png").read_bytes()[:40])
     (data / "dark" / "text.png").write_text("hello")
+    Image.new("L", (8, 8)).save(data / "left" / "scan.tif")
     assert main(["doctor", str(data)]) in (0, 1)
     said = " ".join(capsys.readouterr().out.split())
-    assert "warning: 2 rows with an image that cannot be read (not an image" in said
+    assert "warning: 3 rows with an image that cannot be read (not an image" in said
     assert "left/cut.png row 1" in said
     assert "15 train rows" in said
     assert "height smallest 8 " in said

@@ -1,5 +1,8 @@
 """recommend: vectors and biases, implicit feedback, the next item by a decoder, new users."""
 
+import sys
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -305,7 +308,24 @@ def test_least_squares_recovers_a_planted_table():
     np.testing.assert_allclose(found(Questions.next_item(-1, history)), scores[5], atol=0.05)
 
 
-def test_least_squares_of_implicit_feedback_prefers_what_similar_users_took():
+class LibrarySolver:
+    """Stands in for that of `implicit`: the best factors of the table itself."""
+
+    def __init__(self, *, factors, **options):
+        self.factors = factors
+
+    def fit(self, taken, show_progress):
+        assert not show_progress
+        u, sizes, v = np.linalg.svd(taken.toarray() / taken.max())
+        self.user_factors = u[:, : self.factors] * sizes[: self.factors]
+        self.item_factors = v[: self.factors].T
+
+
+@pytest.mark.parametrize("library", [None, LibrarySolver], ids=["own", "library"])
+def test_least_squares_of_implicit_feedback_prefers_what_similar_users_took(library, monkeypatch):
+    installed = library and SimpleNamespace(AlternatingLeastSquares=library)
+    monkeypatch.setitem(sys.modules, "implicit.als", installed)
+    monkeypatch.setitem(sys.modules, "implicit", installed)
     users, items = np.nonzero(np.add.outer(np.arange(20), np.arange(12)) % 2 == 0)
     hidden = (users == 4) & (items == 6)
     rows = TrainingRows(users[~hidden], items[~hidden], np.ones((~hidden).sum()), (20, 12), False)

@@ -5,15 +5,16 @@
     idx      train-images-idx3-ubyte and train-labels-idx1-ubyte, as MNIST comes; also t10k-...
     images   images alone, for prediction
 
-The location of a row is the file that it comes from. Tables with a column of paths are read by the
-general readers; `data.paths.located` finds their images.
+The location of a row is the file that it comes from. Images in other formats beside those that can
+be read are rows, too, so that they are refused by name and counted. Tables with a column of paths
+are read by the general readers; `data.paths.located` finds their images.
 """
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from glassformer.data.images.bundles import images_of, read_idx
-from glassformer.data.images.reading import SUFFIXES
+from glassformer.data.images.reading import SUFFIXES, UNREAD
 from glassformer.data.paths import files_in, folders_in
 from glassformer.data.rows import Row
 from glassformer.data.sources.files import names_in
@@ -89,7 +90,7 @@ def _is_labels(path: Path) -> bool:
 
 def _read_labels(path: Path) -> Iterator[Row]:
     for folder in folders_in(path):
-        for image in files_in(folder, SUFFIXES):
+        for image in files_in(folder, SUFFIXES | UNREAD):
             yield Row({"path": str(image), "label": folder.name}, str(folder / image.name), 1)
 
 
@@ -98,7 +99,7 @@ def _is_images(path: Path) -> bool:
 
 
 def _read_images(path: Path) -> Iterator[Row]:
-    for image in files_in(path, SUFFIXES):
+    for image in files_in(path, SUFFIXES | UNREAD):
         yield Row({"path": str(image)}, str(path / image.name), 1)
 
 

@@ -26,6 +26,7 @@ from glassformer.errors import GlassformerError, install
 
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
 SUFFIXES = {".png", ".jpg", ".jpeg", ".gif", ".webp"}
+UNREAD = {".avif", ".bmp", ".heic", ".jp2", ".svg", ".tif", ".tiff"}  # images, but not for us
 MOST_PIXELS = 1 << 26  # 67 million: 200 MB when decoded
 
 

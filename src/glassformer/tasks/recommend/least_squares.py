@@ -2,12 +2,15 @@
 
 Alternating least squares solves for all users with the items fixed, then for all items, and so on:
 Zhou et al., 2008, for ratings; Hu et al., 2008, for implicit feedback, where all that a user did
-not take counts as a weak no.
+not take counts as a weak no. The latter is left to the library `implicit` where it is installed.
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -44,6 +47,8 @@ class LeastSquares:
     @classmethod
     def fit(cls, rows: TrainingRows, rank: int, ridge: float) -> "LeastSquares":
         """Solve for the users and the items in turn."""
+        if not rows.explicit and (library := implicit_library()) is not None:
+            return cls._by_library(library, rows, rank, ridge)
         rng = np.random.default_rng(0)
         users, items = rows.sizes
         mean = rows.mean if rows.explicit else 0.0
@@ -54,6 +59,31 @@ class LeastSquares:
             found.users = found._solved(by_user, rows.items, found.items, rows.ratings)
             found.items = found._solved(by_item, rows.users, found.users, rows.ratings)
         return found
+
+    @classmethod
+    def _by_library(
+        cls, library: Any, rows: TrainingRows, rank: int, ridge: float
+    ) -> "LeastSquares":
+        """The same by `implicit`, which has one ridge for all users: that of the mean user."""
+        weights = np.full(len(rows.users), 1 + CONFIDENCE, np.float32)
+        sparse = import_module("scipy.sparse")
+        taken = sparse.csr_matrix((weights, (rows.users, rows.items)), shape=rows.sizes)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # advice on threads
+            model = library.AlternatingLeastSquares(
+                factors=rank,
+                regularization=ridge * len(weights) / max(1, rows.sizes[0]),
+                alpha=1.0,
+                iterations=ROUNDS,
+                random_state=0,
+                use_gpu=False,
+            )
+        model.fit(taken, show_progress=False)
+        users, items = (
+            np.pad(x.astype(np.float64), ((0, 0), (0, 1)))
+            for x in (model.user_factors, model.item_factors)
+        )
+        return cls(users, items, ridge, 0.0, explicit=False)
 
     @property
     def rank(self) -> int:
@@ -121,6 +151,14 @@ class LeastSquares:
             raise GlassformerError(
                 f"{folder / TENSORS}: not the baseline of a run ({error}); copy the run again"
             ) from None
+
+
+def implicit_library() -> Any:
+    """The library's alternating least squares; None where it is not installed."""
+    try:
+        return import_module("implicit.als")
+    except ImportError:
+        return None
 
 
 def _by(owners: Int[np.ndarray, " N"], count: int) -> list[Int[np.ndarray, " _"]]:

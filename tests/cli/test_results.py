@@ -33,7 +33,7 @@ def test_scores_out_of_a_hundred_have_one_decimal_and_others_three(capsys):
 
 def test_what_was_not_measured_is_left_blank_and_what_is_no_number_is_a_dash(capsys):
     systems = {"a": {"bleu": score(3.14, 3.0, 4.0)}, "b": {"loss": score(None, None, None)}}
-    assert shown(systems, capsys) == {"a": ["3.1 [3.0, 4.0]", ""], "b": ["", "– [–, –]"]}
+    assert shown(systems, capsys) == {"a": ["3.1 [3.0, 4.0]", ""], "b": ["", "–"]}
 
 
 def test_rows_of_the_data_are_one_line_each_and_command_nothing(capsys):

@@ -233,7 +233,7 @@ def contest(
                 time.sleep(pause)
                 row = measure(port, kind, clients, duration)
                 found[kind].append(row)
-                latency = " | ".join(f"{one:.1f}" for one in row[2:])
+                latency = " | ".join(f"{one:.2f}" for one in row[2:])
                 print(f"| {kind} | {name} | {clients} | {row.rate:.0f} | {latency} |", flush=True)
     finally:
         process.terminate()
@@ -255,7 +255,7 @@ def compare(ours: dict[str, list[Row]], plain: dict[str, list[Row]]) -> None:
         for row in plain[kind]:
             most = at_equal_latency(row, ours[kind])
             print(
-                f"| {kind} | {row.clients} clients | {row.p50:.0f}, {row.p95:.0f} | {row.rate:.0f} "
+                f"| {kind} | {row.clients} clients | {row.p50:.2f}, {row.p95:.2f} | {row.rate:.0f} "
                 f"| {most:.0f} | {most / row.rate:.1f} |"
             )
 

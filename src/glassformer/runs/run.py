@@ -129,14 +129,18 @@ class Run:
     def predict_each(self, inputs: Iterable[Any], **options: Any) -> Iterator[Prediction]:
         """Yield predictions one by one as inputs arrive."""
         predictor = self.configured(**options)
-        yield from predictions(predictor, self.fast_model.eval(), self.machine, inputs)
+        yield from predictions(predictor, self._resting(), self.machine, inputs)
 
     def predict_partly(
         self, inputs: Iterable[Any], **options: Any
     ) -> Iterator[Prediction | Partial]:
         """The same, with what is known of a prediction while it is being made."""
         predictor = self.configured(**options)
-        yield from partial_predictions(predictor, self.fast_model.eval(), self.machine, inputs)
+        yield from partial_predictions(predictor, self._resting(), self.machine, inputs)
+
+    def _resting(self) -> nn.Module:
+        """The model for predictions, out of training; a walk through all its modules takes time."""
+        return self.fast_model.eval() if self.fast_model.training else self.fast_model
 
     def configured(self, **options: Any) -> Predictor[Any, Any]:
         """The predictor with these options; unknown ones are refused."""

@@ -20,7 +20,7 @@ from glassformer.engine.sampling import Choice, Chooser
 from glassformer.engine.scheduler import Reading, Scheduler
 from glassformer.engine.searches import Searches
 from glassformer.engine.searching import SearchBranch, SearchRequest, branched, by_kind
-from glassformer.engine.steps import GatheredSteps, Steps
+from glassformer.engine.steps import BranchingSteps, GatheredSteps, Steps
 from glassformer.errors import GlassformerError
 from glassformer.models.transcriber import Transcriber
 from glassformer.models.transformer import LanguageModel, Transformer
@@ -89,6 +89,8 @@ class Engine:
         """Take a request; returns its number. It is refused if it could never fit."""
         if (request.source is None) != (self.decoder.sources is None):
             raise ValueError("an encoder-decoder needs a source with every request, others none")
+        if isinstance(request, SearchRequest) and not isinstance(self.steps, BranchingSteps):
+            raise ValueError("language models on a GPU do not search in the engine; use `decode`")
         room = self.decoder.positions
         limit = request.limit if isinstance(request, SearchRequest) else request.decode.max_length
         if room is not None:

@@ -22,7 +22,7 @@ from glassformer.core.steps.attention import Rotation
 from glassformer.engine.fused_step import embedded, fused_scores
 from glassformer.engine.generation import Branch
 from glassformer.engine.paged_decoder import PagedDecoder
-from glassformer.engine.steps import Steps
+from glassformer.engine.steps import BranchingSteps
 from glassformer.models.incremental.even import EvenSteps, KeysAndValues
 from glassformer.models.incremental.fused import FusedModel
 from glassformer.models.transformer import scored
@@ -30,7 +30,7 @@ from glassformer.models.transformer import scored
 MORE = 2  # times the room when it is full
 
 
-class RowSteps(Steps):
+class RowSteps(BranchingSteps):
     """Steps over rows; the rows of running requests are the first ones."""
 
     def __init__(self, decoder: PagedDecoder) -> None:

@@ -10,7 +10,7 @@ from glassformer.decode.paths import Hypothesis
 from glassformer.engine.progress import Progress
 from glassformer.engine.scheduler import Scheduler
 from glassformer.engine.searching import SearchBranch, Searching
-from glassformer.engine.steps import Steps
+from glassformer.engine.steps import BranchingSteps, Steps
 from glassformer.errors import GlassformerError
 
 
@@ -55,6 +55,7 @@ class Searches:
         for first, answers in finished:
             yield self._ended(first, answers)
         if searching.firsts:
+            assert isinstance(self.steps, BranchingSteps)  # or no search would have been accepted
             self.steps.reorder(searching.branches, parents)
 
     def end(self, first: SearchBranch) -> None:

@@ -48,12 +48,16 @@ class Steps(ABC):
         """The tokens that were chosen, -1 for none, while the host does not know them."""
         return
 
+
+class BranchingSteps(Steps):
+    """Steps that a search can lead along branches."""
+
+    @abstractmethod
     def reorder(self, branches: Sequence[Branch], parents: Sequence[int]) -> None:
         """Have each of these continue another of them, given by its place; all are as long."""
-        raise NotImplementedError(f"{type(self).__name__} has no branches")
 
 
-class GatheredSteps(Steps):
+class GatheredSteps(BranchingSteps):
     """Reads the newest tokens as it reads prompts.
 
     Args:

@@ -8,12 +8,11 @@ such as gradients, the encoder itself answers.
 """
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import cast
 
 import torch
-from jaxtyping import Bool, Float
-from torch import Tensor, nn
+from torch import nn
 
 from glassformer.core.caches import Cache
 from glassformer.core.int8 import Int8Linear
@@ -29,24 +28,6 @@ from glassformer.models.stacks import Encoder
 from glassformer.models.transformer import Classifier
 
 
-class FusedBlock(nn.Module):
-    """A block, laid out."""
-
-    def __init__(self, block: TransformerBlock) -> None:
-        super().__init__()
-        self.layer = Layer.of(block, torch.float32)
-
-    def forward(
-        self,
-        x: Float[Tensor, "tokens D"],
-        rows: int,
-        rotation: Rotation | None,
-        real: Bool[Tensor, "B 1 1 T"] | None,
-    ) -> Float[Tensor, "tokens D"]:
-        """The vectors of padded rows after this block."""
-        return self.layer.among(x, rows, rotation, real)
-
-
 class FusedEncoder(nn.Module):
     """An encoder, laid out, beside the encoder itself."""
 
@@ -54,9 +35,8 @@ class FusedEncoder(nn.Module):
         super().__init__()
         self.encoder, self.dim = encoder, encoder.dim
         self.ends = encoder.position, cast(nn.Module, encoder.norm)  # sooner found in a tuple
-        self.blocks = nn.ModuleList(
-            FusedBlock(cast(TransformerBlock, block)) for block in encoder.blocks
-        )
+        blocks = cast("Iterable[TransformerBlock]", encoder.blocks)
+        self.layers = [Layer.of(block, torch.float32) for block in blocks]
         self.table: Rotation | None = None  # grows with the longest row
         self.rotations: dict[int, Rotation] = {}  # of it, by length
 
@@ -77,8 +57,8 @@ class FusedEncoder(nn.Module):
         x = position.embed(x, layout)
         real = None if layout.is_full else layout.real[:, None, None]
         rotation, y = self._rotation(layout.longest), x.flatten(0, 1)
-        for block in self.blocks:
-            y = block(y, layout.rows, rotation, real)
+        for layer in self.layers:
+            y = layer.among(y, layout.rows, rotation, real)
         return norm(y).view(x.shape)
 
     def _rotation(self, length: int) -> Rotation | None:

@@ -8,11 +8,12 @@ such as gradients, the encoder itself answers.
 """
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 import torch
-from torch import nn
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
 
 from glassformer.core.caches import Cache
 from glassformer.core.int8 import Int8Linear
@@ -28,6 +29,24 @@ from glassformer.models.stacks import Encoder
 from glassformer.models.transformer import Classifier
 
 
+class FusedBlock(nn.Module):
+    """A block, laid out; a module, so that whoever watches the layers of a model sees it."""
+
+    def __init__(self, block: TransformerBlock) -> None:
+        super().__init__()
+        self.layer = Layer.of(block, torch.float32)
+
+    def forward(
+        self,
+        x: Float[Tensor, "tokens D"],
+        rows: int,
+        rotation: Rotation | None,
+        real: Bool[Tensor, "B 1 1 T"] | None,
+    ) -> Float[Tensor, "tokens D"]:
+        """The vectors of padded rows after this block."""
+        return self.layer.among(x, rows, rotation, real)
+
+
 class FusedEncoder(nn.Module):
     """An encoder, laid out, beside the encoder itself."""
 
@@ -35,8 +54,9 @@ class FusedEncoder(nn.Module):
         super().__init__()
         self.encoder, self.dim = encoder, encoder.dim
         self.ends = encoder.position, cast(nn.Module, encoder.norm)  # sooner found in a tuple
-        blocks = cast("Iterable[TransformerBlock]", encoder.blocks)
-        self.layers = [Layer.of(block, torch.float32) for block in blocks]
+        self.blocks = nn.ModuleList(
+            FusedBlock(cast(TransformerBlock, block)) for block in encoder.blocks
+        )
         self.table: Rotation | None = None  # grows with the longest row
         self.rotations: dict[int, Rotation] = {}  # of it, by length
 
@@ -57,8 +77,8 @@ class FusedEncoder(nn.Module):
         x = position.embed(x, layout)
         real = None if layout.is_full else layout.real[:, None, None]
         rotation, y = self._rotation(layout.longest), x.flatten(0, 1)
-        for layer in self.layers:
-            y = layer.among(y, layout.rows, rotation, real)
+        for block in self.blocks:
+            y = block(y, layout.rows, rotation, real)
         return norm(y).view(x.shape)
 
     def _rotation(self, length: int) -> Rotation | None:

@@ -110,6 +110,8 @@ class TrainConfig:
         patience: Stop after so many validations without improvement; none for never.
         keep: How many of the best checkpoints are kept.
         freeze: Freeze parameters whose names start with these prefixes.
+        refit: Train again on the training and validation rows together, for as many epochs as were
+            best; without test rows, which then give the scores, it is left out.
         recompute: Recompute the activations inside blocks in the backward pass: less memory, about
             a third more time.
         shard: Shard the model over the processes, for one that fits no single device.
@@ -130,6 +132,7 @@ class TrainConfig:
     patience: int | None = None
     keep: int = 1
     freeze: tuple[str, ...] = ()
+    refit: bool = False
     recompute: bool = False
     shard: bool = False
     optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)

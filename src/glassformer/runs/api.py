@@ -19,6 +19,7 @@ from glassformer.runs.new_folder import discard
 from glassformer.runs.own_model import OwnModel
 from glassformer.runs.prepare import Prepared, prepare
 from glassformer.runs.pretraining import pretrain_first
+from glassformer.runs.refit import refit
 from glassformer.runs.report import report_on
 from glassformer.runs.request import TrainRequest
 from glassformer.runs.run import Run
@@ -124,8 +125,10 @@ def complete(run: Prepared, display: Display, deadline: Clock | None = None) -> 
         with run_lock(folder.path), folder_errors(folder.path), within_limits(folder.path):
             pretrain_first(run, display, deadline)
             result = fit(run, display, deadline)
+            curve = learning_curve(result, folder, display) if result.config.curve else None
+            if result.config.train.refit:
+                result = refit(result, folder, display)
             if processes.is_first():
-                curve = learning_curve(result, folder, display) if result.config.curve else None
                 folder.report.unlink(missing_ok=True)  # of a model that was damaged
                 note_checksums(folder.path)  # first: a run that has a report is finished
                 report_on(result, folder, display, curve=curve)

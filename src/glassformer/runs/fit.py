@@ -1,7 +1,7 @@
 """Training a run, from the start or from a checkpoint."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,7 +21,7 @@ from glassformer.runs.log import Log
 from glassformer.runs.prepare import Prepared, initial_model, resolve_validation, validation_line
 from glassformer.runs.speed import SpeedMeter
 from glassformer.runs.stopping import stopping
-from glassformer.runs.timing import SHARES, Clock, steps_in, steps_of_flops
+from glassformer.runs.timing import Clock, steps_in, steps_of_flops, trainings
 from glassformer.runs.warm_start import fresh_model
 from glassformer.tasks.job import AnyTask
 from glassformer.training.averages import mean
@@ -45,7 +45,12 @@ from glassformer.training.weights import (
 
 @dataclass(frozen=True, slots=True)
 class FitResult:
-    """A trained run in memory, after `steps` steps, with the weights of step `kept`."""
+    """A trained run in memory, after `steps` steps.
+
+    Attributes:
+        kept: The steps whose weights it has: one, or several that are averaged.
+        refitted: Steps of a second training on all labelled rows, if there was one.
+    """
 
     config: Config
     task: AnyTask
@@ -53,7 +58,8 @@ class FitResult:
     setup: TrainSetup
     seconds: float
     steps: int
-    kept: str
+    kept: tuple[int, ...]
+    refitted: int | None = None
 
 
 def fit(run: Prepared, display: Display, deadline: Clock | None = None) -> FitResult:
@@ -79,7 +85,7 @@ def fit(run: Prepared, display: Display, deadline: Clock | None = None) -> FitRe
     if processes.is_first():
         drop_checksums(folder.path)
     kept = keep_best(state, task, setup, folder)
-    display.say(f"trained for {clock(time.perf_counter() - started)}; kept step {kept}")
+    display.say(f"trained for {clock(time.perf_counter() - started)}; kept step {listed(kept)}")
     forecaster.report(folder, display)
     model = gathered_model(state.model, task, config, folder)
     calibrate(task, model, setup, display)
@@ -122,14 +128,13 @@ def resolve_budget(
     if config.train.steps is not None:
         return config
     given = deadline or Clock(config.train.time or 0.0)
-    times = 1 + sum(SHARES) if config.curve else 1.0
     if config.train.flops is not None:
         budget = f"{config.train.flops:.3g} FLOPs"
         found = steps_of_flops(config, run.task, machine)
     else:
         budget = clock(given.seconds)
         with display.waiting("timing a few steps"):
-            found = steps_in(config, run.task, machine, given, times)
+            found = steps_in(config, run.task, machine, given, trainings(config))
     steps = int(processes.broadcast(str(found)))
     config = replace(config, train=replace(config.train, steps=steps))
     config = resolve_validation(config, run.task)
@@ -183,11 +188,16 @@ def initial_weights(task: AnyTask, config: Config, folder: RunFolder) -> Weights
     return weights_of(initial_model(task, config, folder))
 
 
-def keep_best(state: State, task: AnyTask, setup: TrainSetup, folder: RunFolder) -> str:
+def listed(steps: Sequence[int]) -> str:
+    """Steps in words."""
+    return ", ".join(f"{step:,}" for step in steps)
+
+
+def keep_best(state: State, task: AnyTask, setup: TrainSetup, folder: RunFolder) -> tuple[int, ...]:
     """Load the best weights into the model, and save them.
 
     The mean of several checkpoints is used if it beats the best of them: while a model still
-    improves quickly, it does not. Returns the steps of the weights, in words.
+    improves quickly, it does not. Returns the steps of the weights.
     """
     best = state.progress.best[: setup.train.average]
     steps = [step for _, step in best]
@@ -203,7 +213,7 @@ def keep_best(state: State, task: AnyTask, setup: TrainSetup, folder: RunFolder)
     if processes.is_first():
         write_tensors(weights, folder.model)
     processes.wait()
-    return ", ".join(f"{step:,}" for step in steps or [state.progress.step])
+    return tuple(steps) or (state.progress.step,)
 
 
 def put_mean(state: State, setup: TrainSetup, steps: list[int]) -> None:

@@ -14,6 +14,7 @@ report.json, .html   scores beside a baseline
 faithfulness.json    how far explanations can be trusted, once it was measured
 checksums.json       to detect changed files
 pretrain/            the pretraining run, if there was one
+refit/               the training on all labelled rows, while it runs
 unlabelled/          what it reads, if there are rows without labels
 """
 

@@ -6,10 +6,8 @@ twice the data; it is a guess, and the report says so.
 """
 
 import math
-import os
-import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import UInt8
@@ -23,6 +21,7 @@ from glassformer.runs.fit import FitResult, fit
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.limits import scratch_folder
 from glassformer.runs.prepare import Prepared
+from glassformer.runs.resplit import resplit
 from glassformer.runs.timing import SHARES
 from glassformer.training.setup import FEWEST_STEPS
 from glassformer.training.validation import validate
@@ -107,21 +106,9 @@ def trained_on(
 ) -> float:
     """The score of the same run trained on these rows only."""
     with scratch_folder() as scratch:
-        smaller = RunFolder(scratch, own_model=folder.own_model)
-        learned = (folder.model, folder.metrics, folder.report)
-        for path in folder.path.iterdir():
-            if path.is_file() and path not in learned:
-                shutil.copyfile(path, smaller.path / path.name)
-        smaller.data.mkdir()
-        for path in folder.data.iterdir():
-            os.symlink(path.resolve(), smaller.data / path.name)
-        (smaller.data / "parts.npy").unlink()
-        Samples.assign(smaller.data, splits)
-        config = folder.config()
-        config = replace(config, model=replace(config.model, ngrams="no"))  # the score is without
-        full = config.train.steps or 1
+        full = folder.config().train.steps or 1
         steps = max(min(FEWEST_STEPS, full), round(full * share))
-        smaller.write_config(replace(config, train=replace(config.train, steps=steps)))
+        smaller = resplit(folder, scratch, splits, steps)
         display.say(f"learning curve: {int((splits == 0).sum()):,} rows")
         result = fit(Prepared.open(smaller), display)
         return validate(result.model, result.task, result.setup)[result.task.goal]

@@ -30,7 +30,6 @@ from glassformer.runs.pretraining import TIMES, TRIAL, objection_to
 from glassformer.runs.request import TrainRequest
 from glassformer.runs.timing import (
     COUNTED,
-    SHARES,
     Clock,
     Pace,
     calibration_seconds,
@@ -39,6 +38,7 @@ from glassformer.runs.timing import (
     report_seconds,
     steps_in,
     steps_of_flops,
+    trainings,
     tried_steps,
     validation_seconds,
     warmed_up,
@@ -118,7 +118,7 @@ class TrialRun:
         config, self.folder, self.task = run.config, run.folder, run.task
         machine = training_machine(config.machine)
         self.device, self.reporter = machine.device, reporter_of(run.task)
-        self.times = 1 + sum(SHARES) if config.curve else 1.0
+        self.times = trainings(config)
         steps = config.train.steps
         if steps is None and config.train.flops is not None:
             steps = steps_of_flops(config, self.task, machine)

@@ -14,7 +14,7 @@ from glassformer.reports import Report, Sections, Table, write_report
 from glassformer.reports.tables import comparison_table
 from glassformer.reports.wording import BASELINE_WINS, chance, gap
 from glassformer.runs.display import Display, clock
-from glassformer.runs.fit import FitResult, answers_on
+from glassformer.runs.fit import FitResult, answers_on, listed
 from glassformer.runs.folder import RunFolder, reporter_of
 from glassformer.runs.forecast import prediction_fact
 from glassformer.runs.learning_curve import Curve
@@ -46,7 +46,7 @@ def report_on(
     found = Findings()
     if len(task.lengths(split)):
         rows = sample_rows(len(task.lengths("valid")), result.setup.train.validate_rows)
-        notes += choice_notes(len(rows), split)
+        notes += [*choice_notes(len(rows), split), *refit_notes(result)]
         found = findings(result, reporter, split, display)
     if curve is not None:
         found.tables.append(curve.table())
@@ -191,6 +191,16 @@ def choice_notes(chosen_by: int, split: str) -> list[str]:
     return notes
 
 
+def refit_notes(result: FitResult) -> list[str]:
+    """Whether the model has learned from more rows than the curves are of."""
+    if result.refitted is None:
+        return []
+    return [
+        f"The model was trained again on the training and validation rows together, for "
+        f"{result.refitted:,} steps; scores on validation rows are of the model before."
+    ]
+
+
 def verdict(found: Comparison, rows: int, goal: str) -> str:
     """The comparison with the baseline in one score, as a sentence."""
     luck, difference = chance(found.p_value), found.difference.value
@@ -213,7 +223,7 @@ def facts(result: FitResult, folder: RunFolder, split: str) -> dict[str, str | i
         "rows": sizes,
         "scored on": f"{split} split",
         "parameters": f"{sum(p.numel() for p in result.model.parameters()):,}",
-        "steps": f"{result.steps:,} of {result.setup.steps:,}, kept {result.kept}",
+        "steps": f"{result.steps:,} of {result.setup.steps:,}, kept {listed(result.kept)}",
         "training time": clock(result.seconds),
         **prediction_fact(folder),
         "machine": result.setup.machine.described,

@@ -92,6 +92,11 @@ def checkpoints(setup: TrainSetup, until: int) -> int:
     return both + last
 
 
+def trainings(config: Config) -> float:
+    """The work of a run, relative to that of one training: a curve and a refit are more of them."""
+    return 1.0 + (sum(SHARES) if config.curve else 0.0) + (1.0 if config.train.refit else 0.0)
+
+
 class TooLittleTimeError(GlassformerError):
     """A time budget in which not even one step fits."""
 

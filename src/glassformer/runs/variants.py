@@ -160,7 +160,7 @@ def variants_of(choices: Choices, *, one_at_a_time: bool) -> list[Variant]:
 
 
 def base_request(request: TrainRequest) -> TrainRequest:
-    """What all variants share: the whole budget, no pretraining, no baseline.
+    """What all variants share: the whole budget, no pretraining, no refit, no baseline.
 
     Settings of the user go first.
     """
@@ -168,7 +168,7 @@ def base_request(request: TrainRequest) -> TrainRequest:
         key = setting.partition("=")[0].strip()
         if key in FIXED:
             raise GlassformerError(f"--set {setting}: {FIXED[key]}")
-    usual: Values = {"baseline": False, "train": {"patience": "none"}}
+    usual: Values = {"baseline": False, "train": {"patience": "none", "refit": False}}
     if JOBS[request.job].first_stage is not None and not request.unlabelled:
         usual["pretrain"] = "no"
     file = {} if request.config is None else read_values(request.config)

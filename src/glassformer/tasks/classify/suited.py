@@ -53,7 +53,11 @@ def by_words(*, many: bool) -> Values:
 def one_block(
     data: Values, *, grams: int, buckets: int, dropout: float, lr: float, epochs: float
 ) -> Values:
-    """One block over tokens and their n-grams, with much noise against learning by heart."""
+    """One block over tokens and their n-grams, with much noise against learning by heart.
+
+    Every labelled row counts where there are few: those of the validation split are learned, too.
+    """
+    train = {"epochs": epochs, "ema": 0.99, "patience": 10, "refit": True, "optimiser": {"lr": lr}}
     return {
         "task": {"label_smoothing": 0.1},
         "data": data,
@@ -62,5 +66,5 @@ def one_block(
             "frontend": {"kind": "ngrams", "grams": grams, "buckets": buckets},
             "encoder": {"depth": 1, "dropout": dropout},
         },
-        "train": {"epochs": epochs, "ema": 0.99, "patience": 10, "optimiser": {"lr": lr}},
+        "train": train,
     }

@@ -26,7 +26,9 @@ in_training         a run in training: how it learns, what it answers by now
 stopping            graceful stop on Ctrl-C and SIGTERM
 fit                 training, from the start or from a checkpoint
 pretraining         a first stage, where a trial shows that it helps
+resplit             the same run with its samples in other splits
 learning_curve      whether more rows would help
+refit               a second training, on the validation rows as well
 report              scores beside an honest baseline
 evaluation          scores on new data, and the comparison of two runs
 rows                rows to score models on: of some files, or of the run itself

@@ -32,11 +32,13 @@ def test_names_are_read_by_characters_and_sentences_by_words(samples):
     for found in (resolved(names), resolved(sentences)):
         assert found.model.frontend.kind == "ngrams"
         assert (found.model.encoder.depth, found.train.epochs) == (1, 6.0)
+        assert found.train.refit
 
 
 def test_long_texts_are_read_from_both_ends_in_fewer_epochs(samples):
     reviews = resolved(samples("a film with two plots " * 300, FEWEST))
     assert (reviews.task.long, reviews.train.epochs) == ("both", 2.0)
+    assert not reviews.train.refit
     assert resolved(samples("a film with two plots " * 5, FEWEST)).task.long == "head"
 
 

@@ -26,7 +26,9 @@ def suited_to(samples: Samples, accelerated: bool) -> Values:
     length = sum(map(len, seen)) / len(seen)
     if rows * length > MOST:
         return {}
-    found = by_characters() if length <= SHORT else by_words(many=rows * length > MANY)
+    many = rows * length > MANY
+    found = by_characters() if length <= SHORT else by_words(many=many)
+    found["train"]["refit"] = not many  # where rows are few, each counts
     if length > LONG:
         found["task"] |= {"max_length": 512, "long": "both"}
     return found
@@ -53,11 +55,7 @@ def by_words(*, many: bool) -> Values:
 def one_block(
     data: Values, *, grams: int, buckets: int, dropout: float, lr: float, epochs: float
 ) -> Values:
-    """One block over tokens and their n-grams, with much noise against learning by heart.
-
-    Every labelled row counts where there are few: those of the validation split are learned, too.
-    """
-    train = {"epochs": epochs, "ema": 0.99, "patience": 10, "refit": True, "optimiser": {"lr": lr}}
+    """One block over tokens and their n-grams, with much noise against learning by heart."""
     return {
         "task": {"label_smoothing": 0.1},
         "data": data,
@@ -66,5 +64,5 @@ def one_block(
             "frontend": {"kind": "ngrams", "grams": grams, "buckets": buckets},
             "encoder": {"depth": 1, "dropout": dropout},
         },
-        "train": train,
+        "train": {"epochs": epochs, "ema": 0.99, "patience": 10, "optimiser": {"lr": lr}},
     }

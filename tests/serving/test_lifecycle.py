@@ -15,6 +15,7 @@ import pytest
 from small_served import Served, refusal, wait_until
 
 from glassformer.cli import main
+from glassformer.engine.engine import Engine
 
 GOOD = {"model": "reviews", "input": ["the film was great", "dull"]}
 LONG = {"model": "bottles", "prompt": "3", "max_tokens": 900, "temperature": 1.0, "seed": 1}
@@ -72,7 +73,14 @@ def test_a_server_reloads_drains_and_ends(runs, tmp_path):
         httpx.get(f"{url}/healthz")
 
 
-def test_a_second_signal_stops_at_once(runs):
+def test_a_second_signal_stops_at_once(runs, monkeypatch):
+    step = Engine.step
+
+    def slow(engine):
+        time.sleep(0.05)  # nothing comes to its end before the second signal
+        return step(engine)
+
+    monkeypatch.setattr(Engine, "step", slow)
     with Served([runs["bottles"]]) as served:
         found, begun = [], threading.Event()
         reader = threading.Thread(target=drop, args=(served.url, found, begun))

@@ -52,8 +52,10 @@ def printable_lines(text: str) -> str:
 
 def print_line(*cells: str, stderr: bool = False, flush: bool = True) -> None:
     """One line, at once unless more follow; a tab stands between its cells."""
-    line = "\t".join(map(printable, cells))
-    print(f"{line}\n", end="", file=sys.stderr if stderr else None, flush=flush)
+    stream = sys.stderr if stderr else sys.stdout
+    stream.write("\t".join(map(printable, cells)) + "\n")  # `print` would write twice
+    if flush:
+        stream.flush()
 
 
 def print_piece(text: str) -> None:

@@ -84,8 +84,9 @@ def partial_predictions(
     if isinstance(inputs, list):  # all that is there can be worked on at once
         accepted = list(accepted)
     found = predictor.predict(model, accepted)
+    without_gradients, precision = torch.no_grad(), machine.autocast()
     while True:
-        with torch.no_grad(), machine.autocast():  # not while the caller runs
+        with without_gradients, precision:  # not while the caller runs
             prediction = next(found, None)
         if prediction is None:
             return

@@ -59,8 +59,8 @@ class TextLabelPredictor(NextBest, TextPredictor[ClassifyTask], Embedder):
 
     def _labelled(self, model: nn.Module, texts: Sequence[str]) -> Iterator[Prediction]:
         """The labels of some texts, none of which is empty."""
-        encoded, device = self.texts.tokenizer.encode(texts), next(model.parameters()).device
-        batches = self._unlabelled(Jagged.of(encoded))
+        encoded = Jagged.of(self.tokenizer.encode(texts))
+        batches, device = self._unlabelled(encoded), next(model.parameters()).device
         if device.type != "cpu":
             batches = (batch.to(device) for batch in batches)
         with torch.no_grad():  # not while the caller's code runs
@@ -78,11 +78,9 @@ class TextLabelPredictor(NextBest, TextPredictor[ClassifyTask], Embedder):
         found = Contributions(answers, self.task.stored, texts, self.task.labels.names)
         return lambda row, details: WithContributions(details, found, row)
 
-    def _unknown(
-        self, texts: Sequence[str], encoded: Sequence[Int[np.ndarray, " tokens"]]
-    ) -> list[bool]:
+    def _unknown(self, texts: Sequence[str], encoded: Jagged) -> list[bool]:
         """Whether nothing in each text was seen in training: no token, and no n-gram."""
-        nothing, stored = [nothing_known(self.tokenizer, ids) for ids in encoded], self.task.stored
+        nothing, stored = nothing_known(self.tokenizer, encoded), self.task.stored
         if stored is None:
             return nothing
         spelt = any(analyser.unit == "character" for analyser in stored.analysers)

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -34,6 +34,30 @@ class LabelSettings(Protocol):
     separator: str | None
     multi_label: bool | None
     rarest: int
+
+
+class LabelDetails(Mapping[str, Any]):
+    """A label and the probability of every label, which are listed when somebody looks at them."""
+
+    __slots__ = ("chances", "label", "names")
+
+    def __init__(
+        self, label: str, names: Sequence[str], probabilities: Float[np.ndarray, " C"]
+    ) -> None:
+        self.label, self.names, self.chances = label, names, probabilities
+
+    def __getitem__(self, name: str) -> Any:
+        if name == "label":
+            return self.label
+        if name == "probabilities":
+            return dict(zip(self.names, self.chances.tolist(), strict=True))
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(("label", "probabilities"))
+
+    def __len__(self) -> int:
+        return 2
 
 
 @dataclass(frozen=True)
@@ -200,17 +224,18 @@ class Labels:
     def _predictions(
         self, probabilities: Float[np.ndarray, "N C"], extend: Extend | None
     ) -> Iterator[Prediction]:
-        for row, values in enumerate(probabilities.tolist()):
-            by_name = dict(zip(self.names, values, strict=True))
+        likeliest = probabilities.argmax(axis=1).tolist()
+        largest = probabilities.max(axis=1).tolist()
+        for row, values in enumerate(probabilities):
             details: Details
             if self.multi:
+                by_name = dict(zip(self.names, values.tolist(), strict=True))
                 chosen = [name for name, p in by_name.items() if p >= THRESHOLD]
                 details, text = {"labels": chosen, "probabilities": by_name}, ", ".join(chosen)
-                surest = min(p if p >= THRESHOLD else 1 - p for p in values)
+                surest = min(p if p >= THRESHOLD else 1 - p for p in by_name.values())
             else:
-                surest = max(values)
-                text = self.names[values.index(surest)]
-                details = {"label": text, "probabilities": by_name}
+                text, surest = self.names[likeliest[row]], largest[row]
+                details = LabelDetails(text, self.names, values)
             yield Prediction(text, surest, details if extend is None else extend(row, details))
 
     def no_prediction(self) -> Prediction:

@@ -30,7 +30,7 @@ from glassformer.tasks.shared.labels import Extend
 from glassformer.tasks.shared.nearest import StoredNearest
 from glassformer.tasks.shared.sound import padded_features
 from glassformer.tasks.shared.sound_predictor import Recording, SoundPredictor
-from glassformer.tasks.shared.text import TextPredictor, growing, nothing_known, on_gpu
+from glassformer.tasks.shared.text import TextPredictor, growing, nothing_known_in, on_gpu
 
 TOGETHER = 256  # texts per chunk, more if they are short
 CHARACTERS = 1 << 16  # per chunk of more texts
@@ -80,7 +80,7 @@ class TextLabelPredictor(NextBest, TextPredictor[ClassifyTask], Embedder):
 
     def _unknown(self, texts: Sequence[str], encoded: Jagged) -> list[bool]:
         """Whether nothing in each text was seen in training: no token, and no n-gram."""
-        nothing, stored = nothing_known(self.tokenizer, encoded), self.task.stored
+        nothing, stored = nothing_known_in(self.tokenizer, encoded), self.task.stored
         if stored is None:
             return nothing
         spelt = any(analyser.unit == "character" for analyser in stored.analysers)

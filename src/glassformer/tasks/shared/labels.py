@@ -41,10 +41,8 @@ class LabelDetails(Mapping[str, Any]):
 
     __slots__ = ("chances", "label", "names")
 
-    def __init__(
-        self, label: str, names: Sequence[str], probabilities: Float[np.ndarray, " C"]
-    ) -> None:
-        self.label, self.names, self.chances = label, names, probabilities
+    def __init__(self, label: str, names: Sequence[str], chances: Float[np.ndarray, " C"]) -> None:
+        self.label, self.names, self.chances = label, names, chances
 
     def __getitem__(self, name: str) -> Any:
         if name == "label":

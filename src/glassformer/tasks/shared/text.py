@@ -62,20 +62,27 @@ def growing(inputs: Iterable[str], most: int, characters: int = 0) -> Iterator[l
         size = min(2 * size, max(most, round(characters / mean)))
 
 
-def nothing_known(tokenizer: Tokenizer, encoded: Jagged) -> list[bool]:
-    """Whether all tokens of each text are unknown, or spaces.
+def nothing_known(tokenizer: Tokenizer, ids: Shaped[np.ndarray, " tokens"]) -> bool:
+    """Whether all tokens of a text are unknown, or spaces.
 
     Byte pairs can spell any text; what was learned are the characters of longer tokens.
 
     >>> tokenizer = Tokenizer.train("characters", ["what a film"], vocabulary=100)
-    >>> nothing_known(tokenizer, Jagged.of(tokenizer.encode(["zoo", "a zoo", "z u"])))
+    >>> [nothing_known(tokenizer, ids) for ids in tokenizer.encode(["zoo", "a zoo", "z u"])]
     [True, False, True]
     >>> tokenizer = Tokenizer.train("bpe", ["what a film"] * 2, vocabulary=300)
-    >>> nothing_known(tokenizer, Jagged.of(tokenizer.encode(["雪", "a 雪", "q z"])))
+    >>> [nothing_known(tokenizer, ids) for ids in tokenizer.encode(["雪", "a 雪", "q z"])]
     [True, False, True]
     """
     if tokenizer.kind == "bpe" and (learned := learned_characters(tokenizer)):
-        return [learned.isdisjoint(tokenizer.decode(ids)) for ids in encoded.rows]
+        return learned.isdisjoint(tokenizer.decode(ids))
+    return not tokenizer.telling[ids].any()
+
+
+def nothing_known_in(tokenizer: Tokenizer, encoded: Jagged) -> list[bool]:
+    """The same of many texts, at once where tokens themselves tell."""
+    if tokenizer.kind == "bpe":
+        return [nothing_known(tokenizer, ids) for ids in encoded.rows]
     told = np.bincount(encoded.row_of, tokenizer.telling[encoded.values], len(encoded.lengths))
     return [not count for count in told.tolist()]
 

@@ -10,10 +10,16 @@ from sklearn.feature_extraction.text import TfidfTransformer
 
 from glassformer.errors import GlassformerError
 from glassformer.tasks.classify import linear, ngram_baseline
-from glassformer.tasks.classify.ngram_baseline import CHOOSERS, NgramBaseline, unbiased_logits
+from glassformer.tasks.classify.ngram_baseline import (
+    CHOOSERS,
+    NgramBaseline,
+    Setting,
+    rows_to_tune_on,
+    unbiased_logits,
+)
 from glassformer.tasks.shared import ngrams
 from glassformer.tasks.shared.ngram_counts import NgramCounts
-from glassformer.tasks.shared.ngrams import Analyser, analysers_for, weighted
+from glassformer.tasks.shared.ngrams import Analyser, analysers_for, combinations_for, weighted
 
 GOOD, BAD = ("lovely", "great", "fine", "moving"), ("dull", "poor", "weak", "boring")
 FILLER = ("the", "film", "was", "with", "an", "actor", "and", "scene", "music", "end")
@@ -229,6 +235,26 @@ def test_ratios_are_those_of_the_paper():
 )
 def test_what_is_tried_fits_the_texts(texts, expected):
     assert [str(analyser) for analyser in analysers_for(texts)] == expected
+
+
+@pytest.mark.parametrize(
+    ("texts", "together"),
+    [
+        (["word " * 50], "word 1-2-grams and character 1-5-grams"),
+        (["word " * 50] * 25_000, "word 1-3-grams and character 1-6-grams"),
+        (["word " * 50] * 170_000, None),
+    ],
+)
+def test_words_and_characters_are_counted_together_unless_the_texts_are_very_many(texts, together):
+    found = [str(Setting(one)) for one in combinations_for(texts) if len(one) > 1]
+    assert found == ([] if together is None else [f"{together}, C = 1"])
+
+
+def test_settings_of_long_texts_are_tried_on_fewer_rows():
+    rows = rows_to_tune_on(["word " * 50] * 40_000)
+    assert len(rows) == 10_000
+    rows = rows_to_tune_on(["word " * 500] * 10_000)
+    assert len(set(rows.tolist())) == len(rows) == 2_000
 
 
 def test_no_row_has_a_say_in_what_it_is_scored_by():

@@ -8,6 +8,7 @@ split; so is the temperature of the probabilities, as for our own models. Where 
 some of them are enough to choose by, and one more fit learns from all.
 """
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -28,6 +29,7 @@ from glassformer.tasks.classify.linear import (
 )
 from glassformer.tasks.shared.ngram_counts import NgramCounts
 from glassformer.tasks.shared.ngrams import (
+    MOST_CHARACTERS,
     MOST_COLUMNS,
     Analyser,
     Matrix,
@@ -39,7 +41,7 @@ from glassformer.tasks.shared.ngrams import (
 
 LADDER = (0.0625, 0.25, 1.0, 4.0, 16.0, 64.0, 256.0)
 START = 1.0
-TUNED_ON = 10_000  # training rows that settings are tried on
+TUNED_ON = 10_000  # training rows that settings are tried on, at most
 WORK = 400_000_000  # n-grams read by all fits of a search: about a minute
 MOST_WEIGHTS = 30_000_000
 ROUNDS = 40
@@ -115,7 +117,7 @@ class NgramBaseline:
                 f"and {len(labels)} labels"
             )
         began = time.perf_counter()
-        some = rows_to_tune_on(len(texts))
+        some = rows_to_tune_on(texts)
         rounds = ROUNDS if len(some) == len(texts) else MANY_ROWS_ROUNDS
         valid = valid_texts, valid_labels, classes, rounds, class_weights
         search = Search([texts[row] for row in some], labels[some], *valid)
@@ -152,11 +154,13 @@ class NgramBaseline:
         return to_probabilities(logits, self.temperature, multi_label=self.multi_label)
 
 
-def rows_to_tune_on(rows: int) -> Int[np.ndarray, " some"]:
+def rows_to_tune_on(texts: Sequence[str]) -> Int[np.ndarray, " some"]:
     """All rows, or as many as settings need, the same ones every time."""
-    if rows <= TUNED_ON:
-        return np.arange(rows)
-    return np.sort(np.random.default_rng(0).permutation(rows)[:TUNED_ON])
+    share = MOST_CHARACTERS / max(1, sum(map(len, texts)))
+    most = min(TUNED_ON, math.ceil(share * len(texts)))
+    if len(texts) <= most:
+        return np.arange(len(texts))
+    return np.sort(np.random.default_rng(0).permutation(len(texts))[:most])
 
 
 def ngrams_counted(texts: Sequence[str], models: int) -> int:

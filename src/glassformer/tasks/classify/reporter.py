@@ -22,7 +22,12 @@ from glassformer.tasks.reporter import Baseline
 from glassformer.tasks.shared.label_answers import ClassAnswers
 from glassformer.tasks.shared.label_reporter import LabelReporter
 from glassformer.tasks.shared.nearest import NearestRecordings, StoredNearest
-from glassformer.tasks.shared.ngrams import MOST_ROWS, learn, rows_learned_from
+from glassformer.tasks.shared.ngrams import (
+    MOST_CHARACTERS,
+    MOST_ROWS,
+    learn,
+    rows_learned_from,
+)
 
 BASELINE_TRY = 3.0  # seconds, about, of a timed trial of the baseline
 TRIALS = 5  # settings that the baseline tries, about
@@ -60,7 +65,7 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
             return []
         rows = self._all_rows()
         samples, _ = self._data()
-        every = -(-len(rows) // TUNED_ON)
+        every = -(-len(rows) // self._tuned_on(len(rows)))
         texts = [samples[row]["text"] for row in rows[::every].tolist()]
         models = 1 if len(self.task.labels.names) == 2 else len(self.task.labels.names)
         try:
@@ -157,6 +162,12 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
         )
         return NgramBaseline.fit(*train, *valid, len(self.task.labels.names), self._class_weights)
 
+    def _tuned_on(self, rows: int) -> int:
+        """How many of so many rows settings are tried on, about."""
+        samples, _ = self._data()
+        each = float(samples.records.rows.lengths.mean())
+        return max(1, min(TUNED_ON, rows, int(MOST_CHARACTERS / max(1.0, each))))
+
     @property
     def _class_weights(self) -> Float[np.ndarray, " C"] | None:
         """What a row of each label counts; None if all count the same."""
@@ -179,7 +190,8 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
         every = max(1, round(self.baseline_seconds() / BASELINE_TRY))
         rows = {split: self.task.samples.rows(split)[::every] for split in ("train", "valid")}
         tried, learned = len(rows["train"]), min(MOST_ROWS, len(self.task.samples.rows("train")))
-        times = learned / tried if learned <= TUNED_ON else (TUNED_ON + learned / TRIALS) / tried
+        tuned = self._tuned_on(learned)
+        times = learned / tried if learned <= tuned else (tuned + learned / TRIALS) / tried
         began = time.perf_counter()
         try:
             learn("linear_model")  # an import that takes long, but not longer for more rows

@@ -54,4 +54,6 @@ def hashed(texts: Sequence[str], analyser: Analyser) -> Matrix:
 def _counted(texts: Sequence[str], analyser: Analyser) -> Matrix:
     spans = spans_of(texts, analyser)
     places = spans.text_of, buckets_of_spans(spans)
-    return sparse().csr_matrix((np.ones(len(places[0])), places), shape=(len(texts), BUCKETS))
+    return sparse().csr_matrix(
+        (np.ones(len(places[0]), dtype=np.float32), places), shape=(len(texts), BUCKETS)
+    )

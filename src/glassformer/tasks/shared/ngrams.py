@@ -20,6 +20,7 @@ MANY_ROWS = 1000  # from here on, an n-gram of a single row is left out
 SHORT, UNSPACED = 60, 12  # mean characters of a text, and of what stands between two spaces
 MOST_ROWS = 100_000  # that a baseline learns from: more would not fit every memory
 MOST_CHARACTERS = 5_000_000  # of all texts together, for n-grams of characters to be quick
+MOST_TOGETHER = 40_000_000  # for those beside n-grams of words to be worth a minute and 8 GB
 WORDS = r"(?u)\w+|[!?]"
 
 Matrix = Any  # a scipy CSR matrix, (N, F)
@@ -53,17 +54,20 @@ def analysers_for(texts: Sequence[str]) -> list[Analyser]:
 
 
 def combinations_for(texts: Sequence[str]) -> list[tuple[Analyser, ...]]:
-    """The same one by one, and words and characters together where that is quick."""
+    """The same one by one, and words and characters together unless the texts are very many."""
     alone = analysers_for(texts)
-    both = Analyser("word", 2), Analyser("character", 5)
-    together = [both] if both[1] in alone else []
-    return [*((one,) for one in alone), *together]
+    found = [(one,) for one in alone]
+    if Analyser("character", 5) in alone:
+        return [*found, (Analyser("word", 2), Analyser("character", 5))]
+    if alone[0].unit == "word" and sum(map(len, texts)) <= MOST_TOGETHER:
+        return [*found, (Analyser("word", 3), Analyser("character", 6))]
+    return found
 
 
 def weighted(counts: Matrix, idf: Float[np.ndarray, " F"] | None = None) -> Matrix:
     """1 + log(count), times idf where given, and every row of length 1."""
     weights = scaled_columns(counts, np.ones(counts.shape[1]) if idf is None else idf)
-    weights.data *= (1 + np.log(counts.data)) / counts.data
+    weights.data *= (1 + np.log(counts.data, dtype=float)) / counts.data
     rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
     weights.data /= np.sqrt(np.bincount(rows, weights.data**2))[rows]
     return weights

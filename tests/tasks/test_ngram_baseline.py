@@ -208,9 +208,10 @@ def test_of_too_many_ngrams_the_most_frequent_stay():
 def test_tf_idf_is_that_of_scikit_learn():
     texts, _ = reviews(67)
     counts = NgramCounts(Analyser("word", 2), texts)
-    expected = TfidfTransformer(sublinear_tf=True).fit_transform(counts.training)
+    doubles = counts.training.astype(float)
+    expected = TfidfTransformer(sublinear_tf=True).fit_transform(doubles)
     assert np.abs(weighted(counts.training, counts.idf) - expected).max() < 1e-12
-    expected = TfidfTransformer(sublinear_tf=True, use_idf=False).fit_transform(counts.training)
+    expected = TfidfTransformer(sublinear_tf=True, use_idf=False).fit_transform(doubles)
     assert np.abs(weighted(counts.training) - expected).max() < 1e-12
 
 

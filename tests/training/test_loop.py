@@ -20,7 +20,7 @@ from glassformer.training.loader import (
     training_batches,
 )
 from glassformer.training.loop import step_seed, train, train_step
-from glassformer.training.meters import Meters
+from glassformer.training.meters import Meters, idle_waits
 from glassformer.training.setup import VALIDATIONS, Step, Validation
 from glassformer.training.step import EagerStep
 from glassformer.training.validation import validate
@@ -278,6 +278,30 @@ def test_steps_and_validations_are_told_when_they_are_due(task):
     assert steps == [4, 5, 8, 10, 11]
     assert tried == [5, 10, 11]  # the last step always
     assert all(event.tokens_per_second > 0 for event in events if isinstance(event, Step))
+
+
+class At:
+    """An event on a GPU, at a time in seconds."""
+
+    def __init__(self, at):
+        self.at = at
+
+    def elapsed_time(self, other, /):
+        return 1000 * (other.at - self.at)
+
+
+def moments(*spans):
+    return [(At(start), At(end)) for start, end in spans]
+
+
+def test_a_wait_counts_while_the_device_has_nothing_to_do():
+    steps = moments((10.0, 11.0), (11.0, 12.0), (12.5, 13.0))
+    assert idle_waits([0.3, 0.7, 0.2], [], None) == pytest.approx(1.2)  # a CPU only waits
+    busy_until, idle_since = At(9.9), At(2.0)
+    # The device runs on during the second wait, and stands still longer than the third lasts.
+    assert idle_waits([0.3, 0.7, 0.2], steps, busy_until) == pytest.approx(0.1 + 0.0 + 0.2)
+    assert idle_waits([0.3, 0.7, 0.2], steps, idle_since) == pytest.approx(0.3 + 0.0 + 0.2)
+    assert idle_waits([0.3, 0.7, 0.2], steps, None) == pytest.approx(0.3 + 0.0 + 0.2)
 
 
 def test_a_step_tells_the_mean_loss_since_the_last_report(task):

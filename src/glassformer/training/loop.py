@@ -106,7 +106,7 @@ def run_steps(
             reports = setup.reports(progress.step)
             if reports:
                 closed.append(meters.close(progress.step))
-                meters = Meters(device)
+                meters = Meters(device, idle_since=meters.ended)
             if reports and (device.type != "cuda" or setup.saves(progress.step)):
                 yield from reports_of(closed, progress, setup)
                 yield from save_and_validate(state, model, task, setup, stop)

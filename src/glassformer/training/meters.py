@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -20,14 +21,31 @@ from glassformer.training.schedules import lr_at
 from glassformer.training.setup import Step, TrainSetup
 
 
+@runtime_checkable
+class Moment(Protocol):
+    """A time by a GPU's own clock, such as `torch.cuda.Event`."""
+
+    def elapsed_time(self, later: Any, /) -> float:
+        """Milliseconds from this one to a later one."""
+
+
+Span = tuple[Moment, Moment]  # start and end of a step on a GPU
+
+
 class Meters:
     """The summed loss and its count, the number of tokens, and the largest gradient norm.
 
     Args:
         since: Sums to continue from, as returned by `sums`.
+        idle_since: On a GPU, the end of the step before, if nothing else followed it.
     """
 
-    def __init__(self, device: torch.device, since: Sequence[float] = ()) -> None:
+    def __init__(
+        self,
+        device: torch.device,
+        since: Sequence[float] = (),
+        idle_since: Moment | None = None,
+    ) -> None:
         total, count, tokens, norm = since or (0.0, 0.0, 0.0, 0.0)
         if not processes.is_first():
             total, count, tokens = 0.0, 0.0, 0.0  # the first process holds the sum over all
@@ -37,8 +55,10 @@ class Meters:
         )
         self.tokens = tokens
         self.history: list[tuple[int, BatchSource | None, Tensor]] = []
-        self.gpu_spans: list[tuple[torch.cuda.Event, torch.cuda.Event]] = []
-        self.started, self.waited = time.perf_counter(), 0.0
+        self.gpu_spans: list[Span] = []
+        self.idle_since, self.ended = idle_since, idle_since
+        self.waits: list[float] = []
+        self.started = time.perf_counter()
 
     def begin_step(self) -> None:
         """Mark the start of a step on a GPU; its time is read with the report."""
@@ -52,13 +72,14 @@ class Meters:
             step_end = torch.cuda.Event(enable_timing=True)
             step_end.record()
             self.gpu_spans.append((self.step_start, step_end))
+            self.ended = step_end
 
     @contextmanager
     def waiting_for_data(self) -> Iterator[None]:
         """Count the time inside as time spent waiting for the next batch."""
         before = time.perf_counter()
         yield
-        self.waited += time.perf_counter() - before
+        self.waits.append(time.perf_counter() - before)
 
     def add(
         self, step: int, source: BatchSource | None, total: Tensor, count: Tensor, tokens: int
@@ -100,8 +121,9 @@ class Meters:
         lr = lr_scale * lr_at(self.step, setup.steps, setup.train.optimiser)
         busy = sum(start.elapsed_time(end) for start, end in self.gpu_spans) / 1000 / self.spent
         gpu_busy = min(1.0, busy) if self.gpu_spans else None
-        speed, waited = tokens / self.spent, self.waited / self.spent
-        return Step(self.step, loss, lr, norm, speed, waited, gpu_busy)
+        waited = idle_waits(self.waits, self.gpu_spans, self.idle_since)
+        speed, data_wait = tokens / self.spent, waited / self.spent
+        return Step(self.step, loss, lr, norm, speed, data_wait, gpu_busy)
 
     def first_non_finite(self, step: int) -> tuple[int, BatchSource | None]:
         """The step and batch of the first NaN or infinity; by default the step given."""
@@ -109,3 +131,18 @@ class Meters:
             if processes.any_of(not math.isfinite(float(number))):
                 return found, source
         return step, None
+
+
+def idle_waits(waits: Sequence[float], spans: Sequence[Span], idle_since: Moment | None) -> float:
+    """Seconds of the waits in which the device had nothing to do.
+
+    A GPU mostly still runs the step before; its own clock tells for how long it ran none.
+    """
+    if not spans:
+        return sum(waits)
+    ends = [idle_since, *(end for _, end in spans)]
+    gaps = (
+        math.inf if end is None else end.elapsed_time(start) / 1000
+        for end, (start, _) in zip(ends, spans, strict=False)
+    )
+    return sum(map(min, waits, gaps))

@@ -57,7 +57,7 @@ class Step:
 
     Attributes:
         norm: The largest gradient norm.
-        data_wait: Fraction of the time spent waiting for the next batch.
+        data_wait: Fraction of the time in which the device had to wait for the next batch.
         gpu_busy: Fraction of the time in which a GPU was running a step; None on other devices.
     """
 

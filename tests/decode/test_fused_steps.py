@@ -17,6 +17,7 @@ from glassformer.core.gelu import gelu
 from glassformer.core.layout import Layout
 from glassformer.core.norms import LayerNorm, RMSNorm
 from glassformer.core.positions.rotary import Rotary
+from glassformer.core.steps import sliced
 from glassformer.core.steps.attention import Rotation, StepAttention
 from glassformer.core.steps.linear import StepLinear
 from glassformer.decode import Request, decode
@@ -79,6 +80,35 @@ def test_fused_steps_say_what_the_model_says(name, method):
     assert isinstance(scorer, FusedScorer)
     expected = decode(continuing(model, texts), ASK, METHODS[method])
     assert_same(decode(scorer, ASK, METHODS[method]), expected)
+
+
+@pytest.mark.skipif(not torch.backends.mkl.is_available(), reason="needs MKL")
+@pytest.mark.parametrize("size", [4, 5], ids=["whole slices", "part of a slice"])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_single_text_is_continued_by_slices_of_the_weights(name, size, monkeypatch):
+    monkeypatch.setattr(sliced, "SLICE", size)
+    model = unevenly(language_model(**MODELS[name]))
+    fast, texts, config = for_inference(model), prompts((4,)), METHODS["greedy"]
+    assert fused.fused_model(fast).head.sliced is not None
+    expected = decode(continuing(model, texts), Request(end=-1), config)
+    assert_same(decode(continuing(fast, texts), Request(end=-1), config), expected)
+
+
+@pytest.mark.skipif(not torch.backends.mkl.is_available(), reason="needs MKL")
+@pytest.mark.parametrize("outs", [128, 131], ids=["whole slices", "part of a slice"])
+@pytest.mark.parametrize("bias", [True, False])
+@torch.no_grad()
+def test_slices_of_a_weight_are_the_weight(outs, bias):
+    layer, x, y = nn.Linear(24, outs, bias=bias), torch.randn(1, 24), torch.randn(1, outs)
+    step = StepLinear.of([layer], torch.float32)
+    assert step.sliced is not None
+    torch.testing.assert_close(step.weight, layer.weight.data)
+    torch.testing.assert_close(step.reference(x), layer(x))
+    expected = y + layer(x)
+    step.add_to(y, x)
+    torch.testing.assert_close(y, expected)
+    step.write(y, x)
+    torch.testing.assert_close(y, layer(x))
 
 
 @pytest.mark.parametrize("name", UNUSUAL)

@@ -123,5 +123,5 @@ def test_many_rows_of_a_narrow_layer_take_packed_weights():
 
 @pytest.mark.skipif(rows_to_pack(torch.ones(2, 2)) is None, reason="needs oneDNN")
 def test_a_single_row_takes_packed_weights_only_of_a_large_layer():
-    large, below = torch.ones(1024, 1024), torch.ones(1024, 1023)
+    large, below = torch.ones(1024, 1025), torch.ones(1024, 1024)
     assert (rows_to_pack(large), rows_to_pack(below)) == (1, 2)

@@ -116,8 +116,9 @@ class Choice:
         self.tokens = torch.zeros_like(paths.lengths)
         self.each = torch.arange(paths.tokens.shape[1], device=device)[None]
         self.graph = graph_on(device, fixed=rules.steady) if captured else None
-        plain = config.method == "greedy" and not config.alternatives
-        self.quick = plain and self.graph is not None and has_triton()
+        greedy = config.method == "greedy" and not config.alternatives
+        self.plain = greedy and self.graph is None
+        self.quick = greedy and self.graph is not None and has_triton()
 
     def __call__(self, scores: Float[Tensor, "B W V"]) -> Int[Tensor, "B W"]:
         """The tokens to continue with; overwritten by the next call."""
@@ -130,12 +131,21 @@ class Choice:
             return self._choose_quickly(scores.float().contiguous())
         log_probs = log_probabilities(scores)
         allowed = self.rules(log_probs, self.paths.tokens[:, :, : self.step])
+        if self.plain and allowed is log_probs:
+            return self._take_likeliest(log_probs)
         at = self.step if self.graph is None else self.at
         tokens = choose_tokens(allowed, self.seeds, at, self.config)
         self.paths.write(at, tokens, log_probs, self.each)
         if self.graph is not None:
             self.at += 1
         return torch.clamp(tokens, min=0, out=self.tokens)
+
+    def _take_likeliest(self, log_probs: Float[Tensor, "B W V"]) -> Int[Tensor, "B W"]:
+        """The same for greedy decoding without rules, where there always is a likeliest token."""
+        values, tokens = topk(log_probs, 1)
+        self.paths.tokens[:, :, self.step] = tokens[..., 0]
+        self.paths.scores[:, :, self.step] = values[..., 0]
+        return tokens[..., 0]
 
     def _choose_quickly(self, scores: Float[Tensor, "B W V"]) -> Int[Tensor, "B W"]:
         """The same for greedy decoding on CUDA, without the probabilities of all other tokens."""
@@ -158,7 +168,7 @@ class Reading:
 
     def __init__(self, tokens: Int[Tensor, "B W n"]) -> None:
         self.event = torch.cuda.Event() if tokens.is_cuda else None
-        self.tokens = tokens.to("cpu", non_blocking=True, copy=True)
+        self.tokens = tokens.to("cpu", non_blocking=True)
         if self.event is not None:
             self.event.record()
 

@@ -1,6 +1,7 @@
 """Steps: the parts of a decoder for one new token per sequence, in as few kernels as possible.
 
     linear      norm, linear layer, activation and residual connection
+    sliced      its product for a single sequence on a CPU
     attention   rotary positions, writing to the cache, and attention over it
 
 A step of decoding computes little, so its time goes into starting kernels. Each of these is a

@@ -20,12 +20,13 @@ from glassformer.core.feedforward import gelu_tanh, relu_squared
 from glassformer.core.gelu import gelu
 from glassformer.core.int8 import Int8Linear, int8_product, quantised
 from glassformer.core.norms import LayerNorm, RMSNorm
+from glassformer.core.steps.sliced import SlicedWeight, can_slice
 
 Few = Float[Tensor, "M D"]
 FEW = 64  # vectors, up to which the kernel is the fastest way
 ROWS = 32  # what packed weights are laid out for; other numbers are computed as well
 WIDE = 256  # from here on packed weights are faster for two rows and more,
-MANY_PRODUCTS = 1 << 20  # and from so many products on for any number
+MANY_PRODUCTS = 1 << 20  # and beyond so many products for any number
 ACTIVATIONS: dict[Callable[[Tensor], Tensor], str] = {
     F.relu: "relu",
     relu_squared: "relu2",
@@ -46,6 +47,7 @@ class StepLinear:
         sums: Of each row of the weight, if the norm centres.
         out: The type of the result; that of the weight by default.
         int8: The weight for products in int8, on a CPU; None for those in full.
+        sliced: The weight for products with a single vector; None where there is nothing faster.
         packs_from: Rows from which on a product uses a packed copy of the weight; None for never.
         memo: That copy, once it was needed.
     """
@@ -60,6 +62,7 @@ class StepLinear:
     gated: bool = False
     out: torch.dtype | None = None
     int8: Any = None
+    sliced: SlicedWeight | None = None
     packs_from: int | None = None
     memo: dict[str, Tensor] = field(default_factory=dict, init=False)
 
@@ -108,7 +111,12 @@ class StepLinear:
         weight = weight.to(dtype)
         bias = None if bias is None else bias.detach().to(dtype)
         packed = quantised(weight) if int8 else None
-        if weight.device.type == "cpu" and weight.shape[0] > weight.shape[1]:
+        packs_from = rows_to_pack(weight)
+        sliced = None
+        if not int8 and packs_from != 1 and can_slice(weight):
+            sliced = SlicedWeight.of(weight, bias)
+            weight = sliced.weight
+        elif weight.device.type == "cpu" and weight.shape[0] > weight.shape[1]:
             weight = weight.t().contiguous().t()  # read along its longer side by a single row
         return StepLinear(
             weight=weight,
@@ -119,7 +127,8 @@ class StepLinear:
             sums=weight.float().sum(1) if centres else None,
             out=out,
             int8=packed,
-            packs_from=rows_to_pack(weight),
+            sliced=sliced,
+            packs_from=packs_from,
         )
 
     def __call__(
@@ -146,33 +155,58 @@ class StepLinear:
         self, x: Few, residual: Float[Tensor, "M out"] | None = None
     ) -> Float[Tensor, "M out"]:
         """The same by functions of PyTorch."""
-        if self.norm == "layer":
-            x = F.layer_norm(x, x.shape[-1:], eps=self.epsilon)
-        elif self.norm == "rms" and x.is_cuda:
-            x = F.rms_norm(x, x.shape[-1:], eps=self.epsilon)
-        elif self.norm == "rms":
-            x = x / stretched_length(x, self.epsilon)
-        y = self._product(x)
+        y = self._product(*self._normed(x))
         if self.activation is not None and self.gated:
             gate, y = y.chunk(2, dim=-1)
-            y = self.activation(gate) * y
+            y = self.activation(gate).mul_(y)
         elif self.activation is not None:
             y = self.activation(y)
         y = y if residual is None else y + residual
         return y if self.out is None else y.to(self.out)
 
-    def add_to(self, vectors: Float[Tensor, "M N"], x: Few) -> None:
-        """Add the product, without a norm or an activation, to vectors in place."""
-        if self.bias is None and self._is_plain(x):
-            vectors.addmm_(x, self.columns)
+    def write(self, y: Float[Tensor, "M N"], x: Few) -> None:
+        """Overwrite vectors with the product after the norm, without an activation."""
+        single = self._single(x)
+        if single is not None and single.whole:
+            single.write(y, *self._normed(x))
         else:
-            vectors.add_(self._product(x))
+            y.copy_(self._product(*self._normed(x)))
+
+    def add_to(self, y: Float[Tensor, "M N"], x: Few) -> None:
+        """Add the product, without a norm or an activation, to vectors in place."""
+        single = self._single(x)
+        if self.bias is not None or not self._is_plain(x):
+            y.add_(self._product(x))
+        elif single is not None and single.whole:
+            single.add_to(y, x)
+        else:
+            y.addmm_(x, self.columns)
+
+    def _normed(self, x: Few) -> tuple[Few, float]:
+        """Vectors after the norm, but for a factor; it is 1 unless slices multiply by it."""
+        if self.norm is None:
+            return x, 1.0
+        if self.norm == "layer":
+            return F.layer_norm(x, x.shape[-1:], eps=self.epsilon), 1.0
+        if x.is_cuda:
+            return F.rms_norm(x, x.shape[-1:], eps=self.epsilon), 1.0
+        if self._single(x) is None:
+            return x / stretched_length(x, self.epsilon), 1.0
+        row = x.view(-1)
+        return x, (row.dot(row).item() + x.shape[1] * self.epsilon) ** -0.5
+
+    def _single(self, x: Few) -> SlicedWeight | None:
+        """The weight in slices, if the product uses it."""
+        return self.sliced if x.shape[0] == 1 else None
 
     def _is_plain(self, x: Few) -> bool:
         """Whether the product uses the weight as it is."""
         return self.int8 is None and (self.packs_from is None or x.shape[0] < self.packs_from)
 
-    def _product(self, x: Few) -> Float[Tensor, "M N"]:
+    def _product(self, x: Few, scale: float = 1.0) -> Float[Tensor, "M N"]:
+        single = self._single(x)
+        if single is not None:
+            return single(x, scale)
         if self.int8 is not None:
             return int8_product(x, self.int8, self.bias)
         if self._is_plain(x):
@@ -203,7 +237,7 @@ def rows_to_pack(weight: Float[Tensor, "N D"]) -> int | None:
     there = hasattr(torch.ops.mkldnn, "_linear_pointwise") and torch.backends.mkldnn.is_available()
     if not there or weight.device.type != "cpu" or weight.dtype != torch.float32:
         return None
-    rows = -(-MANY_PRODUCTS // weight.numel())
+    rows = MANY_PRODUCTS // weight.numel() + 1
     return min(2, rows) if min(weight.shape) >= WIDE else rows
 
 

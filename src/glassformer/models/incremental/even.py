@@ -1,9 +1,10 @@
 """Even steps: fused steps on a CPU where all rows are at one position, each with one branch.
 
 With a small model a CPU spends most of a step on calling functions, so here are as few as possible:
-queries, keys and values are rotated together (values by nothing) into one buffer whose views are
+queries, keys and values are projected into one buffer and rotated into another, whose views are
 made once, products are added to the vectors in place, and attention is two products, in which the
-heads that share keys are rows of one matrix. `Layer.__call__` is the one to read.
+heads that share keys are rows of one matrix. PyTorch does not watch what is changed in place
+(`inference_mode`), which saves a little of every call. `Layer.__call__` is the one to read.
 """
 
 from collections.abc import Sequence
@@ -26,6 +27,7 @@ class EvenSteps:
         rotation: For all positions; None if there is none.
     """
 
+    @torch.inference_mode()
     def __init__(
         self,
         layers: Sequence[Layer],
@@ -34,22 +36,31 @@ class EvenSteps:
     ) -> None:
         self.layers, self.rotation, self.caches = layers, rotation, caches
         like, attention = caches[0][0], layers[0].attention
-        rows, groups, _, width = like.shape
-        heads = attention.heads
+        self.rows, groups, _, width = like.shape
+        rows, heads = self.rows, attention.heads
         self.pasts = [(k.flatten(0, 1).mT, v.flatten(0, 1)) for k, v in caches]
-        self.newest = like.new_empty(rows, heads + 2 * groups, width)
+        shape = rows, heads + 2 * groups, width
+        self.heads, self.newest = like.new_empty(shape), like.new_empty(shape)
+        self.projected = self.heads.flatten(1)
         self.q, k, v = self.newest.split((heads, groups, groups), 1)
         self.k, self.v = k[:, :, None], v[:, :, None]
         self.grouped = rows * groups, heads // groups, width
         # What queries, keys and values are multiplied with; that of queries scales the scores.
         self.cos = like.new_ones(heads + 2 * groups, 1)
         self.cos[:heads] = attention.scale
-        both = heads + groups
-        self.scales = self.cos[:both]
         if rotation is not None:
-            self.cos, self.sin = self.cos.repeat(1, width), torch.zeros_like(self.newest[0])
-            self.turning = self.cos[:both], self.sin[:both]
+            both, half = heads + groups, rotation.rotated // 2
+            self.scales = self.cos[:both]
+            self.cos = self.cos.repeat(1, width)
+            self.turning = self.cos[:both], like.new_empty(both, width)
+            sines = self.turning[1][:, :half], self.turning[1][:, half : 2 * half]
+            x, y = self.heads[:, :both], self.newest[:, :both]
+            self.halves = (
+                (y[..., :half], x[..., half : 2 * half], sines[0]),
+                (y[..., half : 2 * half], x[..., :half], sines[1]),
+            )
 
+    @torch.inference_mode()
     def __call__(self, x: Float[Tensor, "M D"], position: int) -> Float[Tensor, "M D"]:
         """The vectors after the last layer; `x` is overwritten."""
         if self.rotation is not None:
@@ -57,22 +68,20 @@ class EvenSteps:
             torch.mul(self.rotation.cos[position], self.scales, out=cos)
             torch.mul(self.rotation.sin[position], self.scales, out=sin)
         for number, layer in enumerate(self.layers):
-            heads = layer.projection.reference(x).view(self.newest.shape)
+            layer.projection.write(self.projected, x)
             hidden = layer.widen.reference(x) if layer.parallel else None
-            layer.out.add_to(x, self._attend(heads, number, position))
+            layer.out.add_to(x, self._attend(number, position))
             layer.narrow.add_to(x, layer.widen.reference(x) if hidden is None else hidden)
         return x
 
-    def _attend(
-        self, heads: Float[Tensor, "M heads K"], number: int, position: int
-    ) -> Float[Tensor, "M D"]:
-        if self.rotation is None:
-            torch.mul(heads, self.cos, out=self.newest)
-        else:
-            partners = self.rotation.partners(heads)
-            torch.addcmul(heads.mul_(self.cos), partners, self.sin, out=self.newest)
+    def _attend(self, number: int, position: int) -> Float[Tensor, "M D"]:
+        """The answers to the queries of `heads`, whose keys and values are added to the past."""
+        torch.mul(self.heads, self.cos, out=self.newest)
+        if self.rotation is not None:
+            for turned, partner, sin in self.halves:
+                turned.addcmul_(partner, sin)
         after, (k, v) = position + 1, self.caches[number]
         k[:, :, position:after], v[:, :, position:after] = self.k, self.v
         keys, values = self.pasts[number]
         scores = torch.bmm(self.q.reshape(self.grouped), keys[:, :, :after])  # (M G, H / G, S)
-        return torch.bmm(scores.softmax(-1), values[:, :after]).view(len(heads), -1)
+        return torch.bmm(scores.softmax(-1), values[:, :after]).view(self.rows, -1)

@@ -56,7 +56,7 @@ def analysers_for(texts: Sequence[str]) -> list[Analyser]:
 def combinations_for(texts: Sequence[str]) -> list[tuple[Analyser, ...]]:
     """The same one by one, and words and characters together unless the texts are very many."""
     alone = analysers_for(texts)
-    found = [(one,) for one in alone]
+    found: list[tuple[Analyser, ...]] = [(one,) for one in alone]
     if Analyser("character", 5) in alone:
         return [*found, (Analyser("word", 2), Analyser("character", 5))]
     if alone[0].unit == "word" and sum(map(len, texts)) <= MOST_TOGETHER:

@@ -38,6 +38,15 @@ def test_its_report_has_bits_per_byte(run):
     assert run.config.data.tokenizer.kind == "characters"
 
 
+def test_its_report_counts_what_it_was_compared_on_and_chosen_by(run, tmp_path):
+    verdict = run.report["notes"][0]
+    assert verdict.startswith("On 1 kilobyte it is not significantly different from the baseline")
+    (tmp_path / "some.txt").write_text(TEXT[:999])
+    options = {"set": SMALL, "steps": 1, "device": "cpu", "quiet": True}
+    few = train("generate", tmp_path / "some.txt", run=tmp_path / "run", **options)
+    assert "Only 2 validation windows selected the model" in " ".join(few.report["notes"])
+
+
 def test_predict_streams_one_prompt_and_writes_lines_for_many(run, capsys, tmp_path):
     settings = ["--set", "decode.max_length=9", "--set", "decode.method=greedy"]
     folder = str(run.folder.path)

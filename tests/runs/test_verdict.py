@@ -26,7 +26,7 @@ from glassformer.runs.report import intake_notes, verdict, what_next
 )
 def test_the_verdict_names_the_side_and_what_chance_does(ours, theirs, said):
     rows = np.arange(100)
-    found = verdict(paired_test(rows < ours, rows < theirs), 100, "accuracy")
+    found = verdict(paired_test(rows < ours, rows < theirs), "accuracy")
     assert found == f"On 100 rows {said}"
 
 
@@ -77,7 +77,7 @@ def test_the_verdict_names_the_score_and_knows_its_scale_and_which_way_is_better
     goal, difference, said
 ):
     found = Comparison(Score(difference, difference, difference), 0.02, 1, 0, 0)
-    assert verdict(found, 10, goal).endswith(said)
+    assert verdict(found, goal).endswith(said)
 
 
 @pytest.mark.parametrize("name", ["added", "back_translated"])

@@ -56,6 +56,11 @@ class Comparison:
     ties: int
     gains: Shaped[np.ndarray, " N"] | None = field(default=None, compare=False, repr=False)
 
+    @property
+    def rows(self) -> int:
+        """How many rows were compared."""
+        return self.wins + self.losses + self.ties
+
     def as_values(self) -> dict[str, object]:
         """As plain values, for JSON; without the gains of single rows."""
         counts = {name: getattr(self, name) for name in ("wins", "losses", "ties")}

@@ -117,7 +117,7 @@ def pool(runs: Sequence[Run], target: Path, command: str, display: Display) -> R
         theirs = reporter.pool([one.answers for one in baselines])
         name = f"{baselines[0].kind}, one per fold"
         scores[name] = reporter.scores(theirs)
-        table, sentence = compared(reporter, ours, theirs, name, len(samples))
+        table, sentence = compared(reporter, ours, theirs, name)
         tables.append(table)
         notes.insert(0, sentence)
         for part, alone in pooled_parts(folds).items():

@@ -46,7 +46,8 @@ def report_on(
     found = Findings()
     if len(task.lengths(split)):
         rows = sample_rows(len(task.lengths("valid")), result.setup.train.validate_rows)
-        notes += [*choice_notes(len(rows), split), *refit_notes(result)]
+        notes += choice_notes(len(rows), split, reporter.validated_unit)
+        notes += refit_notes(result)
         found = findings(result, reporter, split, display)
     if curve is not None:
         found.tables.append(curve.table())
@@ -99,8 +100,7 @@ def findings(
         if baseline.save is not None:
             baseline.save(task.folder)
         found.scores[baseline.name] = reporter.scores(baseline.answers)
-        rows = len(task.lengths(split))
-        table, sentence = compared(reporter, answers, baseline.answers, baseline.name, rows)
+        table, sentence = compared(reporter, answers, baseline.answers, baseline.name)
         tables = reporter.baseline_tables(answers, baseline.answers, samples)
         found.tables, found.verdict = [table, *tables], [sentence]
         parts = reporter.parts(answers)
@@ -169,24 +169,26 @@ def baseline_of(reporter: Reporter[Any, Any], split: str) -> tuple[Baseline[Any]
 
 
 def compared(
-    reporter: Reporter[Any, Any], ours: Any, theirs: Any, name: str, rows: int
+    reporter: Reporter[Any, Any], ours: Any, theirs: Any, name: str
 ) -> tuple[Table, str]:
     """The model beside a baseline: every score in a table, and the goal in a sentence."""
     comparison, goal = reporter.compare(ours, theirs), reporter.task.goal
-    return comparison_table(comparison, OURS, name), verdict(comparison[goal], rows, goal)
+    sentence = verdict(comparison[goal], goal, reporter.compared_unit)
+    return comparison_table(comparison, OURS, name), sentence
 
 
-def choice_notes(chosen_by: int, split: str) -> list[str]:
-    """Caveats about the rows that selected the model."""
+def choice_notes(chosen_by: int, split: str, unit: str) -> list[str]:
+    """Caveats about the rows, or other units, that selected the model."""
     notes = []
     if 0 < chosen_by < FEW:
         notes.append(
-            f"Only {counted(chosen_by, 'validation row')} selected the model, so the choice is "
+            f"Only {counted(chosen_by, f'validation {unit}')} selected the model, so the choice is "
             f"noisy."
         )
     if split == "valid":
         notes.append(
-            "There is no test split: these rows also selected the model, so scores are optimistic."
+            f"There is no test split: these {unit}s also selected the model, so scores are "
+            f"optimistic."
         )
     return notes
 
@@ -201,10 +203,10 @@ def refit_notes(result: FitResult) -> list[str]:
     ]
 
 
-def verdict(found: Comparison, rows: int, goal: str) -> str:
-    """The comparison with the baseline in one score, as a sentence."""
+def verdict(found: Comparison, goal: str, unit: str = "row") -> str:
+    """The comparison with the baseline in one score, as a sentence; `unit` is what was compared."""
     luck, difference = chance(found.p_value), found.difference.value
-    scored = counted(rows, "row")
+    scored = counted(found.rows, unit)
     better = "better" if (difference > 0) == style_of(goal).higher_is_better else "worse"
     apart = f"{better} by {gap(goal, difference)}, " if difference else ""
     if found.p_value > CHANCE:

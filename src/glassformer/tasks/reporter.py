@@ -48,10 +48,14 @@ class Reporter(ABC, Generic[SomeTask, Answers]):
 
     Attributes:
         score_names: The scores that a report may contain.
+        compared_unit: What two systems are compared on, one by one: a row, or a piece of text.
+        validated_unit: What validation reads, one by one: a row, or a window of a text.
         calibrates: Whether `calibrate` fits something to the validation rows.
     """
 
     score_names: ClassVar[Sequence[str]]
+    compared_unit: ClassVar[str] = "row"
+    validated_unit: ClassVar[str] = "row"
     calibrates: bool = False
 
     def __init__(self, task: SomeTask) -> None:

@@ -19,6 +19,7 @@ class GenerateReporter(Reporter[GenerateTask, Likelihoods]):
     """For texts."""
 
     score_names = ("bits_per_byte", "perplexity", "loss")
+    compared_unit, validated_unit = "kilobyte", "window"
 
     def remarks(self) -> list[str]:
         size, places = self.task.tokenizer.size, self.task.stream("train").size

@@ -281,14 +281,26 @@ def test_a_stop_text_that_never_comes_and_a_long_prompt_are_noted(learned):
     assert found.note == "has 301 tokens, more than the 256 that were read in training"
 
 
-def test_a_prompt_beyond_the_positions_of_a_model_is_refused(tmp_path):
-    decoder = {**SMALL["decoder"], "position": "learned", "max_length": 20}
+def test_a_prompt_beyond_the_positions_that_were_learned_is_refused(tmp_path):
+    decoder = {**SMALL["decoder"], "position": "learned", "max_length": 30}
     job = writer(tmp_path, model={"decoder": decoder}, task={"max_length": 20})
-    predictor = GeneratePredictor(job)
-    words = "the prompt has 20 tokens, but the model has only 20 positions, for the continuation"
-    with pytest.raises(GlassformerError, match=f"^{words} too; shorten it$"):
-        next(predictor.predict(job.model().eval(), ["o" * 19]))  # before anything is written
-    assert last(predictor.predict(job.model().eval(), ["o" * 18])).text.startswith("o" * 18)
+    predictor, model = GeneratePredictor(job), job.model().eval()
+    words = "the prompt has 20 tokens, but the model has learned only 20 positions, for the"
+    with pytest.raises(GlassformerError, match=f"^{words} continuation too; shorten it$"):
+        next(predictor.predict(model, ["o" * 19]))  # before anything is written
+
+
+@pytest.mark.parametrize("best", [1, 2])
+def test_a_continuation_ends_where_positions_that_were_learned_do(tmp_path, best):
+    decoder = {**SMALL["decoder"], "position": "learned", "max_length": 30}
+    job = writer(tmp_path, model={"decoder": decoder}, task={"max_length": 20})
+    settings = ("decode.method=sample", "decode.min_length=9", f"decode.best={best}")
+    predictor, model = GeneratePredictor(job).configured(set=settings), job.model().eval()
+    alone = last(predictor.predict(model, ["o" * 12]))
+    assert len(alone.details["tokens"]) == 8
+    assert alone.details["ended"] == "length"
+    prompts = ["o" * 18, "o" * 12]
+    assert [len(one.details["tokens"]) for one in predictor.predict(model, prompts)] == [2, 8]
 
 
 # What is refused

@@ -4,6 +4,7 @@ import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
 
@@ -133,14 +134,26 @@ class GeneratePredictor(TextPredictor[GenerateTask], TokenWriter):
     def _prompt(self, text: str) -> list[int]:
         """The tokens that a prompt is read as, refused where no position is left after them."""
         ids = [Tokenizer.start, *self.task.tokenizer.encode([text])[0].tolist()]
-        decoder = self.task.config.model.decoder
-        assert decoder is not None
-        if decoder.position.kind == "learned" and len(ids) >= decoder.max_length:
+        if self.positions is not None and len(ids) >= self.positions:
             raise GlassformerError(
-                f"the prompt has {len(ids):,} tokens, but the model has only "
-                f"{decoder.max_length:,} positions, for the continuation too; shorten it"
+                f"the prompt has {len(ids):,} tokens, but the model has learned only "
+                f"{self.positions:,} positions, for the continuation too; shorten it"
             )
         return ids
+
+    @property
+    def positions(self) -> int | None:
+        """How many there are if each is learned, which training does in its windows; or None."""
+        decoder = self.task.config.model.decoder
+        assert decoder is not None
+        if self.ngrams is not None or decoder.position.kind != "learned":
+            return None
+        return self.task.settings.max_length
+
+    def _limit(self, prompt: Sequence[int]) -> int:
+        """The most tokens that may follow a prompt; the last one needs no position."""
+        most = self.decode.max_length
+        return most if self.positions is None else min(most, self.positions - len(prompt) + 1)
 
     def _scorer(self, model: nn.Module, prompts: Sequence[Sequence[int]]) -> Scorer:
         if isinstance(model, NgramModel):
@@ -151,6 +164,7 @@ class GeneratePredictor(TextPredictor[GenerateTask], TokenWriter):
         return Request(
             end=Tokenizer.end,
             prompts=prompts,
+            limits=[self._limit(ids) for ids in prompts],
             forbidden=[[token] for token in NEVER],
             seeds=[self._seed(ids) for ids in prompts],
             detokenize=self.task.tokenizer.decode,
@@ -170,9 +184,11 @@ class GeneratePredictor(TextPredictor[GenerateTask], TokenWriter):
 
     def _generation(self, prompt: Sequence[int]) -> GenerationRequest:
         """The same for the engine."""
+        most = self._limit(prompt)
+        shortest = min(most, self.decode.min_length)
         return GenerationRequest(
             prompt=tuple(prompt),
-            decode=self.decode,
+            decode=replace(self.decode, max_length=most, min_length=shortest),
             end=Tokenizer.end,
             seed=self._seed(prompt),
             forbidden=tuple((token,) for token in NEVER),

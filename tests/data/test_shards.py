@@ -6,6 +6,7 @@ import pytest
 from glassformer.data import shards
 from glassformer.data.shards import Shards
 from glassformer.data.text.tokenizer import Tokenizer
+from glassformer.errors import GlassformerError
 
 TEXTS = ["one two", "", "three", "four five six", "seven", "", "eight nine", "ten"]
 
@@ -23,7 +24,7 @@ def in_cache(folder):
 
 def test_shards_hold_the_tokens_of_all_texts_as_one_file_would(tmp_path, tokenizer):
     Shards.write(tmp_path, TEXTS, tokenizer)
-    found = Shards.open(tmp_path, below=tokenizer.size)
+    found = Shards.open(tmp_path, below=tokenizer.size, rows=len(TEXTS))
     rows = tokenizer.encode(TEXTS)
     assert [len(part) for part in found.parts] == [3, 1, 3, 1]
     assert [row.tolist() for row in (found[n] for n in range(len(found)))] == [
@@ -60,15 +61,22 @@ def test_an_interrupted_preparation_goes_on_and_a_damaged_shard_is_made_again(
     blocks = [TEXTS[:3], TEXTS[3:4], TEXTS[4:7]]
     assert tokenised[-1] == "ten"
     assert tokenised[:-1] in blocks, "only the damaged shard and the last are tokenised"
-    found = Shards.open(tmp_path / "again", below=tokenizer.size)
+    found = Shards.open(tmp_path / "again", below=tokenizer.size, rows=len(TEXTS))
     assert "".join(tokenizer.decode(found[n]) for n in range(len(found))) == "".join(TEXTS)
     assert in_cache(tmp_path) == []
 
 
+def test_a_shard_that_is_lost_is_missed(tmp_path, tokenizer):
+    Shards.write(tmp_path, TEXTS, tokenizer)
+    (tmp_path / "tokens-00001.values.npy").unlink()
+    with pytest.raises(GlassformerError, match="the tokens of 7 texts instead of 8, so a file of"):
+        Shards.open(tmp_path, below=tokenizer.size, rows=len(TEXTS))
+
+
 def test_no_texts_are_no_tokens(tmp_path, tokenizer):
     Shards.write(tmp_path, [], tokenizer)
-    found = Shards.open(tmp_path, below=5)
+    found = Shards.open(tmp_path, below=5, rows=0)
     assert (len(found), found.size) == (0, 0)
     Shards.write(tmp_path, [""], tokenizer)
-    found = Shards.open(tmp_path, below=5)
+    found = Shards.open(tmp_path, below=5, rows=1)
     assert found.take(np.array([0, 3])).tolist() == [0, 0]

@@ -20,6 +20,7 @@ from glassformer.data.batches import ahead
 from glassformer.data.ragged import Ragged
 from glassformer.data.text.coders import chunked
 from glassformer.data.text.tokenizer import Tokenizer
+from glassformer.errors import GlassformerError
 from glassformer.files import cache_folder, checksum, read_json, write_json
 
 BLOCK = 2**26  # characters
@@ -49,11 +50,17 @@ class Shards:
         staged.remove()
 
     @classmethod
-    def open(cls, folder: Path, *, below: int) -> "Shards":
-        """What `write` stored; tokens from `below` on are refused."""
+    def open(cls, folder: Path, *, below: int, rows: int) -> "Shards":
+        """What `write` stored; tokens from `below` on, or another number of rows, are refused."""
         names = sorted(folder.glob(f"tokens-*{FILES[0]}"))
         stems = (path.with_name(path.name.removesuffix(FILES[0])) for path in names)
-        return cls([Ragged.open(stem, below=below) for stem in stems])
+        found = cls([Ragged.open(stem, below=below) for stem in stems])
+        if len(found) != rows:
+            raise GlassformerError(
+                f"{folder}: the tokens of {len(found):,} texts instead of {rows:,}, so a file of "
+                f"tokens is missing; copy the run again"
+            )
+        return found
 
     @property
     def size(self) -> int:

@@ -57,9 +57,10 @@ class GenerateTask(JobTask[WindowBatch, Tensor, Likelihoods]):
         self.samples = None
         if data is not None:
             self.samples = Samples.open(data)
-            self.tokens = Shards.open(data, below=self.tokenizer.size)
+            count = len(self.samples)
+            self.tokens = Shards.open(data, below=self.tokenizer.size, rows=count)
             path = data / CONTINUED_FILE
-            self.continued = map_numbers(path, (len(self.samples),), below=2).astype(bool)
+            self.continued = map_numbers(path, (count,), below=2).astype(bool)
         self.stream = cache(self._stream)
         self.sliding = cache(self._sliding)
 

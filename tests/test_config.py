@@ -242,7 +242,7 @@ def test_wrong_settings_of_a_layer_are_refused_in_one_line(values, words):
         ),
         ({"decoder": {"dim": "wide"}}, "decoder.dim must be int, got 'wide'"),
         ({"decoder": {"dim": True}}, "decoder.dim must be int, got True"),
-        ({"decoder": 3}, "decoder must be StackConfig, got 3"),
+        ({"decoder": 3}, r"decoder must be a table \(kind, block, ...\), got 3"),
         ({"decoder": {"position": "rotery"}}, "unknown position 'rotery'; did you mean 'rotary'"),
         ({"decoder": {"depth": 0}}, "depth must be at least 1, got 0"),
         (

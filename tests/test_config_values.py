@@ -180,7 +180,7 @@ def test_none_unsets_what_is_not_text():
         (TrainConfig, {"freeze": 3}, "freeze must be a list of str, got 3"),
         (TrainConfig, {"freeze": [3]}, "freeze must be str, got 3; put it in quotes"),
         (TrainConfig, {"optimiser": {"rat": 1}}, "unknown setting 'optimiser.rat'; did you mean"),
-        (TrainConfig, {"optimiser": 1}, "optimiser must be OptimiserConfig, got 1"),
+        (TrainConfig, {"optimiser": 1}, "optimiser must be a table (kind, lr, ...), got 1"),
         (DataConfig, {"group": 2024}, "group must be str, got 2024; put it in quotes"),
         (DataConfig, {"columns": {"text": 1}}, "columns.text must be str, got 1; put it in quotes"),
         (DataConfig, {"columns": "text"}, "columns must be a table, got 'text'"),
@@ -188,7 +188,7 @@ def test_none_unsets_what_is_not_text():
         (Line, {"span": {}}, "the settings span.first, span.last are missing; add them"),
         (Line, {"span": {"last": 2}}, "the setting span.first is missing; add it"),
         (Outer, {"name": "x", "maybe": "y"}, "maybe must be int, got 'y'"),
-        (Outer, {"name": "x", "inner": 3}, "inner must be Inner, got 3"),
+        (Outer, {"name": "x", "inner": 3}, "inner must be a table (rate, words, ...), got 3"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line(kind, values, words):

@@ -250,7 +250,7 @@ def test_a_harmed_intake_is_refused(home, old_run, refused):
 STRANGE = [
     ("intake.json", {"columns": [1]}, "columns must be a table, got [1]"),
     ("intake.json", {"counts": {"train": "x"}}, "counts.train must be int, got 'x'"),
-    ("intake.json", {"skipped": {"a": 1}}, "skipped.a must be Skipped, got 1"),
+    ("intake.json", {"skipped": {"a": 1}}, "skipped.a must be a table (count, first), got 1"),
     ("intake.json", [], "it must be a table, got []"),
     ("prediction.json", {"steps": 3}, "the settings after, seconds, took_seconds, bytes, "),
 ]

@@ -105,7 +105,7 @@ def test_every_kind_has_a_word():
         ("model.decoder=rnn", "unknown model.decoder 'rnn'; the choices are transformer, att"),
         ("model.kind=tranformer", "unknown model.kind of the encoder 'tranformer'; did you mean"),
         ("model.kind=3", "model.kind must be a word such as gru, got 3"),
-        ("model.encoder=3", "model.encoder must be StackConfig, got 3"),
+        ("model.encoder=3", "model.encoder must be a table (kind, block, ...), got 3"),
     ],
 )
 def test_a_word_that_means_nothing_is_refused(setting, complaint):

@@ -177,7 +177,7 @@ def test_a_beam_is_as_wide_as_the_answers_need_in_even_groups(wanted, groups, wi
 
 
 def test_a_setting_that_does_not_fit_is_refused_by_its_name():
-    with pytest.raises(GlassformerError, match=r"decode\.beam must be BeamConfig, got 3"):
+    with pytest.raises(GlassformerError, match=r"decode\.beam must be a table \(width, "):
         GenerationOptions(decode={"beam": 3}, alternatives=2).decoding(DecodeConfig(method="beam"))
 
 

@@ -48,7 +48,9 @@ def predict(
 ) -> None:
     """Predict with a run: one line per input, the answer and nothing else.
 
-    An empty input has an empty answer. Where nothing of an input was seen in training, it is ?.
+    An empty input has an empty answer; a language model starts a new text.
+
+    Where nothing of an input was seen in training, the answer is ?.
 
     Example: glassformer predict runs/reviews "What a film"
     """

@@ -280,7 +280,10 @@ def _valid_text(text: str, where: str) -> str:
 
 
 def _called(kind: Any) -> str:
-    """The name of a type, for messages."""
+    """The name of a type, for messages; of a record, the first of its settings."""
     if get_origin(kind) is tuple:
         return f"a list of {_called(get_args(kind)[0])}"
+    if is_dataclass(kind):
+        names = [one.name for one in fields(kind)]
+        return f"a table ({', '.join([*names[:2], '...'] if names[2:] else names)})"
     return "a table" if get_origin(kind) is dict else kind.__name__

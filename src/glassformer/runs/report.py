@@ -168,9 +168,7 @@ def baseline_of(reporter: Reporter[Any, Any], split: str) -> tuple[Baseline[Any]
     return found, list(found.notes) if found else []
 
 
-def compared(
-    reporter: Reporter[Any, Any], ours: Any, theirs: Any, name: str
-) -> tuple[Table, str]:
+def compared(reporter: Reporter[Any, Any], ours: Any, theirs: Any, name: str) -> tuple[Table, str]:
     """The model beside a baseline: every score in a table, and the goal in a sentence."""
     comparison, goal = reporter.compare(ours, theirs), reporter.task.goal
     sentence = verdict(comparison[goal], goal, reporter.compared_unit)

@@ -42,9 +42,10 @@ from glassformer.models.stacks import Encoder
 from glassformer.models.transformer import Classifier
 
 LANES = 16 if torch.backends.cpu.get_cpu_capability() == "AVX512" else 8  # numbers in a register
-FEW = 32  # tokens, which attention is done with before keys are filled up
+MANY = 64  # tokens of a batch, from which on it pays to fill up keys
 
 Keys = Float[Tensor, "#B 1 1 S"]  # 0 for those that are seen, -inf for others
+Rotation = Complex[Tensor, "positions pairs"]  # what pairs of channels are multiplied with
 
 
 class FusedBlock(nn.Module):
@@ -71,30 +72,32 @@ class FusedBlock(nn.Module):
         self,
         x: Float[Tensor, "tokens D"],
         rows: int,
-        rotation: Complex[Tensor, "T pairs"] | None,
+        rotation: Rotation | None,
         seen: Keys | None,
     ) -> Float[Tensor, "tokens D"]:
         """The vectors of padded rows after this block."""
-        qkv = self.projection.reference(x).view(rows, len(x) // rows, -1)  # (B, T, projected)
+        qkv = self.projection.reference(x)
         if rotation is not None:
-            torch.view_as_complex(qkv.unflatten(2, (-1, 2))).mul_(rotation)
-        attended = self.out.reference(self._attend(qkv, seen).reshape(len(x), -1), x)
+            torch.view_as_complex(qkv.view(rows, len(rotation), -1, 2)).mul_(rotation)
+        attended = self.out.reference(self._attend(qkv, rows, seen), x)
         widened = self.widen.reference(x if self.parallel else attended)
         return self.narrow.reference(widened, attended)
 
     def _attend(
-        self, qkv: Float[Tensor, "B T projected"], seen: Keys | None
-    ) -> Float[Tensor, "B T H K"]:
+        self, qkv: Float[Tensor, "tokens projected"], rows: int, seen: Keys | None
+    ) -> Float[Tensor, "tokens D"]:
         """What each token takes from those that are seen; there may be more keys than tokens."""
-        heads, kv_heads = self.attention.heads, self.attention.kv_heads
-        by_head = qkv.unflatten(2, (-1, self.attention.width)).transpose(1, 2)
+        attention, tokens = self.attention, len(qkv)
+        heads, kv_heads = attention.heads, attention.kv_heads
+        by_head = qkv.view(rows, tokens // rows, -1, attention.width).transpose(1, 2)
         q, kv = by_head[:, :heads], by_head[:, heads:]
-        if seen is not None and seen.shape[-1] > qkv.shape[1]:
-            kv = F.pad(kv, (0, 0, 0, seen.shape[-1] - qkv.shape[1]))
-        k, v = kv[:, :kv_heads], kv[:, kv_heads:]
-        gqa, scale = heads != kv_heads, self.attention.scale
-        answer = F.scaled_dot_product_attention(q, k, v, seen, scale=scale, enable_gqa=gqa)
-        return answer.transpose(1, 2)
+        if seen is not None and seen.shape[-1] > tokens // rows:
+            kv = F.pad(kv, (0, 0, 0, seen.shape[-1] - tokens // rows))
+        k, v, gqa = kv[:, :kv_heads], kv[:, kv_heads:], heads != kv_heads
+        answer = F.scaled_dot_product_attention(
+            q, k, v, seen, scale=attention.scale, enable_gqa=gqa
+        )
+        return answer.transpose(1, 2).reshape(tokens, -1)
 
 
 class FusedEncoder(nn.Module):
@@ -109,7 +112,9 @@ class FusedEncoder(nn.Module):
         self.centred = all(isinstance(norm, LayerNorm) for norm in (*norms, encoder.norm))
         rotary = encoder.position if isinstance(encoder.position, Rotary) else None
         self.blocks = nn.ModuleList(FusedBlock(block, rotary, self.centred) for block in blocks)
-        self.table: Complex[Tensor, "positions pairs"] | None = None  # grows with the longest row
+        self.table: Rotation | None = None  # grows with the longest row
+        self.rotations: dict[int, Rotation] = {}  # of it, by length
+        self.filled_up: dict[int, Keys] = {}  # full rows, by length
 
     def forward(
         self,
@@ -126,39 +131,41 @@ class FusedEncoder(nn.Module):
             return self.encoder(x, layout=layout, mask=mask, caches=caches)
         position, norm = self.ends
         x = position.embed(x, layout)
-        rotation, seen, y = self._rotation(layout.longest), seen_keys(layout), x.flatten(0, 1)
+        rotation, seen, y = self._rotation(layout.longest), self._seen(layout), x.flatten(0, 1)
         if self.centred:
             y = y - y.mean(-1, keepdim=True)
         for block in self.blocks:
             y = block(y, layout.rows, rotation, seen)
         return norm(y).view(x.shape)
 
-    def _rotation(self, length: int) -> Complex[Tensor, "T pairs"] | None:
-        """How queries and keys are rotated; values stay as they are."""
+    def _rotation(self, length: int) -> Rotation | None:
+        """How queries and keys are rotated."""
         position, _ = self.ends
         if not isinstance(position, Rotary):
             return None
-        if self.table is None or len(self.table) < length:
-            attention = cast(FusedBlock, self.blocks[0]).attention
-            self.table = rotation_table(position, attention, rounded(length))
-        return self.table[:length]
+        if length not in self.rotations:
+            if self.table is None or len(self.table) < length:
+                attention = cast(FusedBlock, self.blocks[0]).attention
+                self.table = rotation_table(position, attention, rounded(length))
+            self.rotations[length] = self.table[:length]
+        return self.rotations[length]
+
+    def _seen(self, layout: Layout) -> Keys | None:
+        """The keys that are seen; None if there are as many as tokens, and all are."""
+        length, left_over = layout.longest, layout.longest % LANES
+        fills = left_over > LANES // 3 and layout.rows * length >= MANY
+        if layout.is_full and (not fills or length in self.filled_up):
+            return self.filled_up[length] if fills else None
+        real = layout.real[:, None, None]  # (b, 1, 1, T)
+        seen = torch.zeros(real.shape).masked_fill_(~real, -torch.inf)
+        seen = F.pad(seen, (0, LANES - left_over), value=-torch.inf) if fills else seen
+        if layout.is_full:
+            self.filled_up[length] = seen
+        return seen
 
 
-def seen_keys(layout: Layout) -> Keys | None:
-    """The keys that attention is given, and which of them it sees; None for all tokens."""
-    left_over = layout.longest % LANES
-    fills = left_over > LANES // 3 and layout.rows * layout.longest >= FEW
-    if layout.is_full and not fills:
-        return None
-    real = layout.real[:, None, None]  # (b, 1, 1, T)
-    seen = torch.zeros(real.shape).masked_fill_(~real, -torch.inf)
-    return F.pad(seen, (0, LANES - left_over), value=-torch.inf) if fills else seen
-
-
-def rotation_table(
-    rotary: Rotary, attention: StepAttention, positions: int
-) -> Complex[Tensor, "positions pairs"]:
-    """What the pairs of queries, keys and values are multiplied with at each position."""
+def rotation_table(rotary: Rotary, attention: StepAttention, positions: int) -> Rotation:
+    """The rotation of queries and keys at each position; values stay as they are."""
     cos, sin = rotary.cos_sin(torch.arange(positions))  # (positions, rotated / 2)
     head = F.pad(torch.complex(cos, sin), (0, (rotary.width - rotary.rotated) // 2), value=1)
     turned = head.repeat(1, attention.heads + attention.kv_heads)

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from glassformer.core.attention import MultiHeadAttention
@@ -157,22 +157,6 @@ class StepAttention:
         k[:, :, :length], v[:, :, :length] = key, value
         with backends(q):
             answer = self._attend(q, key, value, is_causal=True)
-        return answer.transpose(1, 2).reshape(len(qkv), -1)
-
-    def among(
-        self,
-        qkv: Float[Tensor, "tokens projected"],
-        rows: int,
-        rotation: Rotation | None,
-        real: Bool[Tensor, "B 1 1 T"] | None,
-    ) -> Float[Tensor, "tokens D"]:
-        """The answers for padded rows, in which every token sees all real ones.
-
-        Args:
-            real: Which tokens are; None if all are.
-        """
-        q, k, v = self._by_head(qkv, rows, rotation)
-        answer = self._attend(q, k, v, attn_mask=real)
         return answer.transpose(1, 2).reshape(len(qkv), -1)
 
     def _by_head(

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import cast
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from glassformer.core.attention import MultiHeadAttention
@@ -61,25 +61,7 @@ class Layer:
         self, x: Float[Tensor, "tokens D"], cache: BranchingCache, rotation: Rotation | None
     ) -> Float[Tensor, "tokens D"]:
         """The same for a prompt, of which an empty cache is made; no kernels are built for it."""
-        return self._after(
-            x, self.attention.read(self.projection.reference(x), *cache.kept(), rotation)
-        )
-
-    def among(
-        self,
-        x: Float[Tensor, "tokens D"],
-        rows: int,
-        rotation: Rotation | None,
-        real: Bool[Tensor, "B 1 1 T"] | None,
-    ) -> Float[Tensor, "tokens D"]:
-        """The same for whole rows of an encoder, in which every token sees all real ones."""
-        answer = self.attention.among(self.projection.reference(x), rows, rotation, real)
-        return self._after(x, answer)
-
-    def _after(
-        self, x: Float[Tensor, "tokens D"], answer: Float[Tensor, "tokens D"]
-    ) -> Float[Tensor, "tokens D"]:
-        """The vectors after the block, from what attention answers."""
+        answer = self.attention.read(self.projection.reference(x), *cache.kept(), rotation)
         attended = self.out.reference(answer, x)
         widened = self.widen.reference(x if self.parallel else attended)
         return self.narrow.reference(widened, attended)

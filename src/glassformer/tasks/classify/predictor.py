@@ -36,7 +36,7 @@ TOGETHER = 256  # texts per chunk, more if they are short
 CHARACTERS = 1 << 16  # per chunk of more texts
 RECORDINGS = 16  # per batch, after the first one if more are still to come
 ENOUGH = 32  # rows of one length for a batch without padding
-CPU_TOKENS = 1024  # of a batch at most: what a narrow model makes of more leaves a CPU's cache
+CPU_TOKENS = 896  # of a batch at most: what a narrow model makes of more leaves a CPU's cache
 LOSSLESS = ("bytes", "bpe", "unigram")  # tokenizers without unknown tokens
 
 Rows = Int[np.ndarray, " chosen"]

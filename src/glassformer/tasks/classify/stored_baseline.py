@@ -243,11 +243,14 @@ class StoredBaseline:
 
     def knows_each(self, texts: Sequence[str]) -> list[bool]:
         """The same for many texts; few of them are left for `knows`."""
+        if len(texts) < MANY:
+            return [self.knows(text) for text in texts]
         known = np.zeros(len(texts), dtype=bool)
-        for number, analyser in enumerate(self.analysers if len(texts) >= MANY else ()):
-            spans = telling_spans(texts, analyser)
+        for number, analyser in reversed([*enumerate(self.analysers)]):  # characters, then words
+            left = np.flatnonzero(~known)
+            spans = telling_spans([texts[row] for row in left.tolist()], analyser)
             columns = self._column_of[number * BUCKETS + buckets_of_spans(spans)]
-            known[spans.text_of[columns >= 0]] = True
+            known[left[spans.text_of[columns >= 0]]] = True
         found = zip(known.tolist(), texts, strict=True)
         return [at_once or self.knows(text) for at_once, text in found]
 

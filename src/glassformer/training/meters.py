@@ -139,10 +139,10 @@ def idle_waits(waits: Sequence[float], spans: Sequence[Span], idle_since: Moment
     A GPU mostly still runs the step before; its own clock tells for how long it ran none.
     """
     if not spans:
-        return sum(waits)
+        return sum(waits, 0.0)
     ends = [idle_since, *(end for _, end in spans)]
     gaps = (
         math.inf if end is None else end.elapsed_time(start) / 1000
         for end, (start, _) in zip(ends, spans, strict=False)
     )
-    return sum(map(min, waits, gaps))
+    return sum(map(min, waits, gaps), 0.0)

@@ -72,6 +72,29 @@ def test_a_fused_encoder_says_what_the_encoder_says(name, lengths):
 
 
 @torch.inference_mode()
+@pytest.mark.parametrize("name", USUAL)
+def test_keys_of_many_tokens_are_filled_up_and_not_looked_at(name, monkeypatch):
+    model = classifier(**USUAL[name])
+    twin, seen = for_inference(model), []
+    attend = torch.nn.functional.scaled_dot_product_attention
+
+    def watched(q, k, *others, **options):
+        seen.append((q.shape[2], k.shape[2]))
+        return attend(q, k, *others, **options)
+
+    for lengths in ([7] * 11, [7] * 13, [7] * 2, [15] * 5, [*range(1, 16)], [23] * 3, [8] * 9):
+        full = len({*lengths}) == 1
+        layout = Layout.full(len(lengths), lengths[0]) if full else Layout.padded(lengths)
+        ids = tokens(layout.rows, layout.longest)
+        expected = model(ids, layout=layout)
+        with monkeypatch.context() as patch:
+            patch.setattr(torch.nn.functional, "scaled_dot_product_attention", watched)
+            torch.testing.assert_close(twin(ids, layout=layout), expected)
+    assert {(7, 7), (15, 16)} <= {*seen}  # of few tokens, and of many
+    assert len({keys for queries, keys in seen if queries == 7}) == 2
+
+
+@torch.inference_mode()
 def test_rows_longer_than_all_before_are_turned_as_far():
     model = classifier()
     twin = for_inference(model)

@@ -154,14 +154,15 @@ class FusedEncoder(nn.Module):
         """The keys that are seen; None if there are as many as tokens, and all are."""
         length, left_over = layout.longest, layout.longest % LANES
         fills = left_over > LANES // 3 and layout.rows * length >= MANY
-        if layout.is_full and (not fills or length in self.filled_up):
-            return self.filled_up[length] if fills else None
-        real = layout.real[:, None, None]  # (b, 1, 1, T)
-        seen = torch.zeros(real.shape).masked_fill_(~real, -torch.inf)
-        seen = F.pad(seen, (0, LANES - left_over), value=-torch.inf) if fills else seen
-        if layout.is_full:
-            self.filled_up[length] = seen
-        return seen
+        more = LANES - left_over if fills else 0
+        if not layout.is_full:
+            real = layout.real[:, None, None]  # (B, 1, 1, T)
+            seen = torch.zeros(real.shape).masked_fill_(~real, -torch.inf)
+            return F.pad(seen, (0, more), value=-torch.inf)
+        if more and length not in self.filled_up:
+            all_seen = torch.zeros(1, 1, 1, length)  # of whatever number of rows
+            self.filled_up[length] = F.pad(all_seen, (0, more), value=-torch.inf)
+        return self.filled_up[length] if more else None
 
 
 def rotation_table(rotary: Rotary, attention: StepAttention, positions: int) -> Rotation:

@@ -39,6 +39,7 @@ UNUSUAL = {
         "position": PositionConfig("none"),
     },
     "conformer": {"block": "conformer"},
+    "odd heads": {"dim": 27, "position": PositionConfig("rotary", fraction=0.9)},
 }
 
 

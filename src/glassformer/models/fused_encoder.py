@@ -207,6 +207,9 @@ def with_fused_encoder(model: Classifier) -> Classifier:
     int8 = any(isinstance(one, Int8Linear) for one in model.encoder.modules())
     if int8 or not on_cpu or not can_fuse(model.encoder):
         return model
+    position = cast(Encoder, model.encoder).position
+    if isinstance(position, Rotary) and position.width % 2:  # channels are taken in pairs
+        return model
     twin = copy.copy(model)
     fused = FusedEncoder(cast(Encoder, model.encoder)).eval()
     twin._modules = {**model._modules, "encoder": fused}

@@ -10,7 +10,6 @@ from jaxtyping import Float, Int
 from torch import nn
 
 from glassformer.core.layout import Layout
-from glassformer.data.batches import ordered_batches
 from glassformer.data.jagged import Jagged
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.models.transformer import Classifier
@@ -35,8 +34,8 @@ from glassformer.tasks.shared.text import TextPredictor, growing, nothing_known_
 TOGETHER = 256  # texts per chunk, more if they are short
 CHARACTERS = 1 << 16  # per chunk of more texts
 RECORDINGS = 16  # per batch, after the first one if more are still to come
-ENOUGH = 32  # rows of one length for a batch without padding
-CPU_TOKENS = 896  # of a batch at most: what a narrow model makes of more leaves a CPU's cache
+ENOUGH = 32  # texts, which are sorted by length
+CPU_TOKENS = 1024  # of a batch at most: what a narrow model makes of more leaves a CPU's cache
 LOSSLESS = ("bytes", "bpe", "unigram")  # tokenizers without unknown tokens
 
 Rows = Int[np.ndarray, " chosen"]
@@ -199,14 +198,22 @@ def unlabelled_batch(task: ClassifyTask, pieces: Jagged, row_ids: Rows) -> TextB
 
 
 def batches_of_lengths(lengths: Int[np.ndarray, " rows"], budget: int) -> Iterator[Rows]:
-    """Batches of rows of one length, which need no padding, and of the lengths that few rows have.
+    """Batches of rows of one length, which need no padding, then of what is left, long ones first.
 
-    >>> [batch.tolist() for batch in batches_of_lengths(np.array([5, 7] + [3] * 32), 64)]
-    [[2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22], \
-[23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33], [0, 1]]
+    So nearly every batch has one size for its longest row: oneDNN takes longer to prepare a product
+    of a new size than to compute it.
+
+    >>> [batch.tolist() for batch in batches_of_lengths(np.array([3, 4, 3, 5, 3, 3, 5, 3]), 10)]
+    [[3, 6], [0, 2, 4], [1, 5], [7]]
     """
-    counts = np.bincount(lengths)
-    alike = [np.flatnonzero(lengths == length) for length in np.flatnonzero(counts >= ENOUGH)]
-    for rows in (*alike, np.flatnonzero(counts[lengths] < ENOUGH)):
-        for batch in ordered_batches(lengths[rows], budget, padded=True):
-            yield rows[batch]
+    left = []
+    for length in np.unique(lengths)[::-1]:
+        rows, size = np.flatnonzero(lengths == length), max(1, budget // length)
+        whole = len(rows) // size * size
+        yield from rows[:whole].reshape(-1, size)
+        left.append(rows[whole:])
+    rest = np.concatenate(left)
+    while len(rest):
+        size = max(1, budget // lengths[rest[0]])
+        yield rest[:size]
+        rest = rest[size:]

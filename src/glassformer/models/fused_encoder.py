@@ -10,8 +10,8 @@ Three things are laid out in another way than the encoder has them:
 
 - Channels that rotary positions rotate together lie side by side, as complex numbers: a rotation is
   one product.
-- If norms are LayerNorms, vectors are centred: so is what every layer adds to them. A LayerNorm of
-  a centred vector is an RMSNorm, which takes a fifth of the time. Jiang et al., 2023.
+- If blocks have LayerNorms, vectors are centred: so is what every layer adds to them. A LayerNorm
+  of a centred vector is an RMSNorm, which takes a fifth of the time. Jiang et al., 2023.
 - Keys are filled up to whole vector registers: for what is left over, PyTorch computes one
   exponential at a time, and for a text of 13 tokens that is most of the time of attention.
 """
@@ -109,7 +109,8 @@ class FusedEncoder(nn.Module):
         self.ends = encoder.position, cast(nn.Module, encoder.norm)  # sooner found in a tuple
         blocks = [cast(TransformerBlock, block) for block in encoder.blocks]
         norms = [r.before for b in blocks for r in (b.attention_residual, b.feedforward_residual)]
-        self.centred = all(isinstance(norm, LayerNorm) for norm in (*norms, encoder.norm))
+        layer_norms = all(isinstance(norm, LayerNorm) for norm in norms)
+        self.centred = layer_norms and len(blocks) > 1  # for one, centring costs what it saves
         rotary = encoder.position if isinstance(encoder.position, Rotary) else None
         self.blocks = nn.ModuleList(FusedBlock(block, rotary, self.centred) for block in blocks)
         self.table: Rotation | None = None  # grows with the longest row
@@ -158,7 +159,7 @@ class FusedEncoder(nn.Module):
         if not layout.is_full:
             real = layout.real[:, None, None]  # (B, 1, 1, T)
             seen = torch.zeros(real.shape).masked_fill_(~real, -torch.inf)
-            return F.pad(seen, (0, more), value=-torch.inf)
+            return F.pad(seen, (0, more), value=-torch.inf) if more else seen
         if more and length not in self.filled_up:
             all_seen = torch.zeros(1, 1, 1, length)  # of whatever number of rows
             self.filled_up[length] = F.pad(all_seen, (0, more), value=-torch.inf)

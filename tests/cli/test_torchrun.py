@@ -13,7 +13,12 @@ import torch
 from launched import STOP
 from quick import quickly
 
+from glassformer import load
 from glassformer.cli.app import main
+from glassformer.runs.fit import answers_on
+from glassformer.runs.folder import reporter_of
+from glassformer.training.loader import evaluation_rows
+from glassformer.training.setup import TrainSetup
 from glassformer.training.weights import read_tensors
 
 SETTINGS = (
@@ -92,6 +97,22 @@ def test_two_processes_that_stop_and_resume_come_to_what_one_learns(alone, launc
     assert err.count("resuming from step ") == err.count(f"resuming from step {STOP}") == 1
     assert json.loads(out)["run"] == str(run)  # said once, by the first process
     alike(alone, run)
+
+
+def test_the_report_is_on_the_answers_of_both_processes(launched):
+    """Each answers some of the rows, with what the first has calibrated."""
+    run = load(launched[0])
+    task, setup = (
+        run.folder.open_task(run.config, run.folder.data),
+        TrainSetup(run.config.train, run.config.data, run.machine, run.config.seed),
+    )
+    shares = evaluation_rows(task, setup, "test")
+    assert len(shares) > 1  # otherwise nothing is dealt out
+    expected = task.combine(answers_on(task, run.model, setup, "test"), "test")
+    report = json.loads((launched[0] / "report.json").read_text(encoding="utf-8"))
+    found = report["scores"]["this model"]
+    for name, score in reporter_of(task).scores(expected).items():
+        assert found[name]["value"] == pytest.approx(score.value, abs=1e-6)
 
 
 def workers(launcher):

@@ -1,5 +1,7 @@
 """Scores of rows that were dealt out to processes are those of all rows, for every job."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +12,7 @@ from test_filled_batches import JOBS, TEXTS
 
 from glassformer import processes
 from glassformer.tasks import BUILT_IN
+from glassformer.training.validation import in_shares
 
 WRITER = {
     "model": {"decoder": {"dim": 12, "depth": 1, "attention": {"heads": 2}}},
@@ -83,3 +86,19 @@ def test_every_job_is_tried():
 def test_a_score_of_ones_own_rows_alone_is_refused():
     with pytest.raises(RuntimeError, match="must gather"), processes.dealt_out():
         pass
+
+
+@pytest.mark.parametrize(
+    ("batches", "shares"),
+    [
+        ([1, 2, 3, 4, 5], [[1, 3, 5], [2, 4]]),
+        ([1], [[1], [1]]),  # fewer than processes: both score all
+    ],
+)
+def test_batches_are_dealt_out_and_none_is_left(batches, shares, monkeypatch):
+    monkeypatch.setattr(processes, "is_joined", lambda: True)
+    monkeypatch.setattr(processes, "world_size", lambda: 2)
+    monkeypatch.setattr(processes, "dealt_out", nullcontext)
+    rows = [np.array([number]) for number in batches]
+    with in_shares(rows, torch.nn.Linear(1, 1)) as found:
+        assert [[int(one[0]) for one in share] for share in found] == shares

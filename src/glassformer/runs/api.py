@@ -20,7 +20,7 @@ from glassformer.runs.own_model import OwnModel
 from glassformer.runs.prepare import Prepared, prepare
 from glassformer.runs.pretraining import pretrain_first
 from glassformer.runs.refit import refit
-from glassformer.runs.report import report_on
+from glassformer.runs.report import final_answers, report_on
 from glassformer.runs.request import TrainRequest
 from glassformer.runs.run import Run
 from glassformer.runs.timing import Clock
@@ -131,7 +131,9 @@ def complete(run: Prepared, display: Display, deadline: Clock | None = None) -> 
             if processes.is_first():
                 folder.report.unlink(missing_ok=True)  # of a model that was damaged
                 note_checksums(folder.path)  # first: a run that has a report is finished
-                report_on(result, folder, display, curve=curve)
+            answers = final_answers(result, folder, display)
+            if processes.is_first():
+                report_on(result, answers, folder, display, curve=curve)
                 note_checksums(folder.path)  # of the report
     except BaseException as error:
         hint = f"resume with: glassformer resume {shlex.quote(str(folder.path))}"

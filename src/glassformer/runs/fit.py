@@ -27,13 +27,17 @@ from glassformer.tasks.job import AnyTask
 from glassformer.training.averages import mean
 from glassformer.training.checkpoints import checkpoint_weights, intact_best
 from glassformer.training.fsdp import gathered, is_sharded, shard
-from glassformer.training.loader import evaluation_batches
+from glassformer.training.loader import (
+    evaluation_batches,
+    evaluation_rows,
+    load_for_evaluation,
+)
 from glassformer.training.machine import Machine, choose_machine, training_machine
 from glassformer.training.progress import Progress
 from glassformer.training.recovery import train_with_recovery
 from glassformer.training.setup import Event, TrainSetup
 from glassformer.training.state import State
-from glassformer.training.validation import validate
+from glassformer.training.validation import in_shares, validate
 from glassformer.training.weights import (
     Weights,
     load_weights,
@@ -108,15 +112,16 @@ def finish(state: State, task: AnyTask, setup: TrainSetup, display: Display) -> 
 
 
 def calibrate(task: AnyTask, model: nn.Module, setup: TrainSetup, display: Display) -> None:
-    """Let the reporter calibrate and complete the model, in the first process only."""
+    """Let the reporter of the first process calibrate and complete the model."""
     reporter = reporter_of(task)
-    if reporter.calibrates and len(task.lengths("valid")) and processes.is_first():
-        answers = answers_on(task, model, setup, "valid")
-        reporter.calibrate(answers)
-        with display.waiting("calibrating"):
-            sentences = reporter.complete(answers)
-        for sentence in sentences:
-            display.say(sentence)
+    if reporter.calibrates and len(task.lengths("valid")):
+        answers = answers_of_all(task, model, setup, "valid")
+        if processes.is_first():
+            reporter.calibrate(answers)
+            with display.waiting("calibrating"):
+                sentences = reporter.complete(answers)
+            for sentence in sentences:
+                display.say(sentence)
     processes.wait()
 
 
@@ -181,6 +186,15 @@ def answers_on(task: AnyTask, model: nn.Module, setup: TrainSetup, split: str) -
     model.eval()
     with torch.no_grad(), setup.machine.autocast():
         return task.answers(model, evaluation_batches(task, setup, split))
+
+
+def answers_of_all(task: AnyTask, model: nn.Module, setup: TrainSetup, split: str) -> Any:
+    """The same, computed by all processes together."""
+    model.eval()
+    batches = evaluation_rows(task, setup, split)
+    with torch.no_grad(), setup.machine.autocast(), in_shares(batches, model) as shares:
+        loaded = load_for_evaluation(task, setup, split, shares[processes.rank()])
+        return task.answers(model, loaded)
 
 
 def initial_weights(task: AnyTask, config: Config, folder: RunFolder) -> Weights:

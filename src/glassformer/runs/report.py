@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from glassformer import processes
 from glassformer.data.doctor.check import counted
 from glassformer.errors import GlassformerError
 from glassformer.metrics.intervals import Score
@@ -14,7 +15,7 @@ from glassformer.reports import Report, Sections, Table, write_report
 from glassformer.reports.tables import comparison_table
 from glassformer.reports.wording import BASELINE_WINS, chance, gap
 from glassformer.runs.display import Display, clock
-from glassformer.runs.fit import FitResult, answers_on, listed
+from glassformer.runs.fit import FitResult, answers_of_all, listed
 from glassformer.runs.folder import RunFolder, reporter_of
 from glassformer.runs.forecast import prediction_fact
 from glassformer.runs.learning_curve import Curve
@@ -22,6 +23,7 @@ from glassformer.runs.log import curves, troubles
 from glassformer.runs.pretraining import decision_note
 from glassformer.runs.settings import unused_reasons
 from glassformer.tasks import JOBS
+from glassformer.tasks.job import AnyTask
 from glassformer.tasks.reporter import Baseline, Reporter
 from glassformer.training.loader import sample_rows
 
@@ -31,12 +33,33 @@ TIED = "is not significantly different from the baseline"
 FEW = 50  # validation rows; fewer make the choice noisy
 
 
+def held_out(task: AnyTask) -> str:
+    """The split that a report is on."""
+    return "test" if len(task.lengths("test")) else "valid"
+
+
+def final_answers(result: FitResult, folder: RunFolder, display: Display) -> Any:
+    """The answers that a report is on, computed by all processes together; None without rows."""
+    task, split = result.task, held_out(result.task)
+    if not processes.is_first():  # which has calibrated its own task alone
+        task = folder.open_task(result.config, folder.data)
+    if not len(task.lengths(split)):
+        return None
+    with display.waiting("evaluating"):
+        return answers_of_all(task, result.model, result.setup, split)
+
+
 def report_on(
-    result: FitResult, folder: RunFolder, display: Display, *, curve: Curve | None = None
+    result: FitResult,
+    answers: Any,
+    folder: RunFolder,
+    display: Display,
+    *,
+    curve: Curve | None = None,
 ) -> Report:
-    """Score a run on the held-out split, train the baseline, and write report.json and .html."""
+    """Score the final answers of a run, train the baseline, and write report.json and .html."""
     task, reporter = result.task, reporter_of(result.task)
-    split = "test" if len(task.lengths("test")) else "valid"
+    split = held_out(task)
     notes = [
         *intake_notes(folder, JOBS[task.name].schema.noun),
         *decision_note(folder),
@@ -48,7 +71,7 @@ def report_on(
         rows = sample_rows(len(task.lengths("valid")), result.setup.train.validate_rows)
         notes += choice_notes(len(rows), split, reporter.validated_unit)
         notes += refit_notes(result)
-        found = findings(result, reporter, split, display)
+        found = findings(result, task.combine(answers, split), reporter, split, display)
     if curve is not None:
         found.tables.append(curve.table())
         found.notes.append(curve.sentence())
@@ -78,13 +101,11 @@ class Findings:
 
 
 def findings(
-    result: FitResult, reporter: Reporter[Any, Any], split: str, display: Display
+    result: FitResult, answers: Any, reporter: Reporter[Any, Any], split: str, display: Display
 ) -> Findings:
-    """Evaluate the model and the baseline on a split."""
+    """What the answers to a split are worth, also beside those of the baseline."""
     task = result.task
     assert task.samples is not None
-    with display.waiting("evaluating"):
-        answers = task.combine(answers_on(task, result.model, result.setup, split), split)
     samples = list(task.samples.of(split))
     found = Findings(
         scores={OURS: reporter.scores(answers)},

@@ -1,14 +1,15 @@
 """Validation during training: scores, the list of the best checkpoints, and early stopping."""
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from itertools import islice
 
 import torch
 from torch import nn
 
 from glassformer import processes
+from glassformer.data.batches import RowNumbers
 from glassformer.errors import NonFiniteScoresError
 from glassformer.tasks.task import SomeBatch, Task
 from glassformer.training.checkpoints import discard
@@ -80,12 +81,8 @@ def validate(
     """
     max_rows = setup.train.validate_rows if split == "valid" else None
     batches = evaluation_rows(task, setup, split, micro_batches, max_rows)
-    several = processes.world_size() if processes.is_joined() else 1
-    dealt = 1 < several <= len(batches) and not is_sharded(model)
-    mine = batches[processes.rank() :: several] if dealt else batches
-    turns = math.ceil(len(batches) / several) if dealt else len(batches)
 
-    def until_stopped(loaded: Iterator[SomeBatch]) -> Iterator[SomeBatch]:
+    def until_stopped(loaded: Iterator[SomeBatch], turns: int) -> Iterator[SomeBatch]:
         for _ in range(turns):  # of every process, so that all of them ask each other
             if processes.any_of(stop()):
                 raise StoppedError
@@ -97,14 +94,30 @@ def validate(
         with (
             torch.no_grad(),
             setup.machine.autocast(),
-            processes.dealt_out() if dealt else nullcontext(),
-            closing(load_for_evaluation(task, setup, split, mine)) as loaded,
+            in_shares(batches, model) as shares,
+            closing(load_for_evaluation(task, setup, split, shares[processes.rank()])) as loaded,
         ):
-            scores = task.score(model, until_stopped(loaded))
+            scores = task.score(model, until_stopped(loaded, len(shares[0])))
     finally:
         model.train(was_training)
     agreed = processes.broadcast(" ".join(value.hex() for value in map(float, scores.values())))
     return dict(zip(scores, map(float.fromhex, agreed.split()), strict=True))
+
+
+@contextmanager
+def in_shares(
+    batches: Sequence[RowNumbers], model: nn.Module
+) -> Iterator[Sequence[Sequence[RowNumbers]]]:
+    """The share of each process in some batches; every process takes all if the model is sharded.
+
+    The first share is the largest.
+    """
+    several = processes.world_size() if processes.is_joined() else 1
+    if not 1 < several <= len(batches) or is_sharded(model):
+        yield [batches] * processes.world_size()
+        return
+    with processes.dealt_out():
+        yield [batches[number::several] for number in range(several)]
 
 
 def record_score(

@@ -50,6 +50,7 @@ class Batcher(Source, Generic[Answer]):
     Args:
         answer: The answers to a list of inputs with some options, in order.
         observe: Told the number of inputs of every batch.
+        is_brief: Whether inputs are answered so soon that the event loop may do it.
 
     Attributes:
         running: The batch that the worker answers.
@@ -63,8 +64,10 @@ class Batcher(Source, Generic[Answer]):
         answer: Callable[[list[Any], dict[str, Any]], Sequence[Answer]],
         batching: Batching,
         observe: Callable[[int], object] = bool,
+        is_brief: Callable[[list[Any]], bool] = lambda inputs: False,
     ) -> None:
         self.worker, self.answer, self.batching, self.observe = worker, answer, batching, observe
+        self.is_brief = is_brief
         self.waiting: deque[Waiting] = deque()
         self.running: list[Waiting] = []
         self.expected = 1
@@ -100,7 +103,8 @@ class Batcher(Source, Generic[Answer]):
             self.later = asyncio.get_running_loop().call_later(early, self._look)
             return
         self.running = self._next_batch()
-        self.worker.post(self, self._work)
+        brief = not self.waiting and self.is_brief(inputs_of(self.running))
+        (self.worker.post_brief if brief else self.worker.post)(self, self._work)
 
     def _next_batch(self) -> list[Waiting]:
         """The first request, and those with the same options that fit beside it."""
@@ -151,7 +155,7 @@ class Batcher(Source, Generic[Answer]):
         """Answer these together; if something is wrong with one of them, each by itself."""
         if not batch:
             return
-        inputs = [given for one in batch for given in one.inputs]
+        inputs = inputs_of(batch)
         self.observe(len(inputs))
         try:
             with cancelled_when(lambda: all(one.cancelled for one in batch)):
@@ -173,3 +177,8 @@ class Batcher(Source, Generic[Answer]):
 
     def _tell(self, request: Waiting, found: object) -> None:
         self.worker.deliver(partial(settle, request.future, found))
+
+
+def inputs_of(batch: Sequence[Waiting]) -> list[Any]:
+    """The inputs of all its requests."""
+    return [given for one in batch for given in one.inputs]

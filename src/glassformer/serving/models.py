@@ -22,7 +22,7 @@ from glassformer.decode.cancelling import raise_if_cancelled
 from glassformer.engine import can_page
 from glassformer.errors import GlassformerError, unknown
 from glassformer.models.transcriber import Transcriber
-from glassformer.models.transformer import LanguageModel, Transformer
+from glassformer.models.transformer import Classifier, LanguageModel, Transformer
 from glassformer.runs.in_training import is_in_training
 from glassformer.runs.run import Run
 from glassformer.serving.batching import Batcher, Options
@@ -72,8 +72,9 @@ class ServedModel:
                 f"{run.folder.path}: its inputs are no texts, recordings or images; serve others"
             )
         observe = metrics.batch_inputs.labels(name).observe
-        self.predictions = Batcher(worker, self._predict, config.batching, observe)
-        self.embeddings = Batcher(worker, self._embed, config.batching, observe)
+        batching, brief = config.batching, self._is_brief
+        self.predictions = Batcher(worker, self._predict, batching, observe, brief)
+        self.embeddings = Batcher(worker, self._embed, batching, observe, brief)
         self.explanations = Batcher(worker, self._explain, Batching(wait=0.0, most=1))
         self.model = run.fast_model.eval()
         self.threads = Threads(self.model)
@@ -185,6 +186,12 @@ class ServedModel:
         with self._inference():
             vectors = self.predictor.embed(self.model, inputs)
         return list(zip(vectors, map(self.predictor.tokens_of, inputs), strict=True))
+
+    def _is_brief(self, inputs: list[Any]) -> bool:
+        """Whether the event loop may compute these: few short texts, read once on a CPU."""
+        once = self.reads_text and isinstance(self.model, Classifier)
+        on_cpu = self.run.machine.device.type == "cpu"
+        return once and on_cpu and self.threads.is_brief(vectors_of(inputs))
 
     def _explain(self, inputs: list[Any], options: dict[str, Any]) -> list[dict[str, Any]]:
         """Explanations by the most faithful method, where the run knows it; nothing is measured."""

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from glassformer.serving.threads import WORTHWHILE, Threads, vectors_of
+from glassformer.serving.threads import BRIEF, WORTHWHILE, Threads, vectors_of
 
 
 @pytest.fixture(autouse=True)
@@ -23,6 +23,13 @@ def test_a_large_batch_has_all_threads_and_a_small_one_a_single():
     for vectors, expected in ((enough, 2), (enough - 1, 1), (2 * enough, 2), (0, 1)):
         threads.choose(vectors)
         assert torch.get_num_threads() == expected
+
+
+def test_only_a_very_small_batch_is_brief():
+    threads = Threads(nn.Linear(100, 100))
+    few = int(BRIEF / 2 / threads.weights)
+    assert threads.is_brief(few - 1)
+    assert not threads.is_brief(few)
 
 
 def test_texts_and_recordings_are_measured_by_what_a_model_makes_of_them():

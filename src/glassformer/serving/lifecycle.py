@@ -128,8 +128,10 @@ def bound(host: str, port: int) -> Iterator[socket.socket]:
     """A socket of its own at this address, on which the server listens once it is ready."""
     with ExitStack() as stack:
         try:
-            family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-            listener = stack.enter_context(socket.socket(family, socket.SOCK_STREAM))
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            family, kind, protocol, _, address = found[0]
+            # Of a socket that does not name its protocol, asyncio delays small writes.
+            listener = stack.enter_context(socket.socket(family, kind, protocol))
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)
         except OSError as error:

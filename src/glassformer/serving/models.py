@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float
-from torch import nn
 
-from glassformer.decode.cancelling import raise_if_cancelled
+from glassformer.decode.cancelling import end_when_cancelled
 from glassformer.engine import can_page
 from glassformer.errors import GlassformerError, unknown
 from glassformer.models.transcriber import Transcriber
@@ -204,20 +203,6 @@ class ServedModel:
     def _inference(self) -> Iterator[None]:
         with torch.no_grad(), self.run.machine.autocast():
             yield
-
-
-def end_when_cancelled(*models: nn.Module) -> None:
-    """Have every layer ask first whether somebody still waits for what is computed."""
-    modules = {layer for one in models for layer in (one, *layers_in(one))}
-    for module in modules:
-        module.register_forward_pre_hook(lambda layer, given: raise_if_cancelled())
-
-
-def layers_in(model: nn.Module) -> Iterator[nn.Module]:
-    """The layers of all stacks in a model."""
-    for module in model.modules():
-        if isinstance(module, nn.ModuleList):
-            yield from module
 
 
 class Models:

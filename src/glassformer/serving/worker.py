@@ -59,6 +59,11 @@ class Worker:
         if self._thread.is_alive():
             self._thread.join(timeout)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether all that was posted is done."""
+        return self._sent == self._done
+
     def post(self, source: Source, call: Call) -> None:
         """Have the worker call this before its next step, and go on with the source."""
         self._sent += 1
@@ -69,7 +74,7 @@ class Worker:
 
         What is delivered waits until requests that came meanwhile are read, so that they count.
         """
-        if self._sent != self._done or self._loop is None:
+        if self._loop is None or not self.is_idle:
             self.post(source, call)
             return
         self._do(source, call)

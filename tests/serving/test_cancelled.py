@@ -7,7 +7,7 @@ import threading
 import pytest
 from small_served import Served, wait_until
 
-from glassformer.serving import models
+from glassformer.decode import cancelling
 
 LONG = {"model": "bottles", "prompt": "3", "max_tokens": 4000, "temperature": 1.0}
 
@@ -65,9 +65,10 @@ def test_a_request_that_waits_is_never_begun(server):
         batcher.answer = own
 
 
-def steps_after_leaving(server, monkeypatch, module, path, values):
+def steps_after_leaving(server, monkeypatch, path, values):
     """How many steps are begun of what a client asks for that leaves during the third."""
-    own, steps, hold, begun = module.raise_if_cancelled, [], threading.Event(), threading.Event()
+    own, steps = cancelling.raise_if_cancelled, []
+    hold, begun = threading.Event(), threading.Event()
 
     def step():
         steps.append(len(steps))
@@ -76,7 +77,7 @@ def steps_after_leaving(server, monkeypatch, module, path, values):
             hold.wait(20)
         own()
 
-    monkeypatch.setattr(module, "raise_if_cancelled", step)
+    monkeypatch.setattr(cancelling, "raise_if_cancelled", step)
     connection = send(server, path, values)
     assert begun.wait(30)
     connection.close()
@@ -92,13 +93,13 @@ def test_an_explanation_that_nobody_waits_for_ends_at_the_next_layer(
     server, monkeypatch, name, method
 ):
     values = {"model": name, "input": "red old new", "method": method}
-    assert steps_after_leaving(server, monkeypatch, models, "/v1/explain", values) == 3
+    assert steps_after_leaving(server, monkeypatch, "/v1/explain", values) == 3
 
 
 @pytest.mark.parametrize("path", ["/v1/classify", "/v1/embeddings"])
 def test_a_batch_that_nobody_waits_for_ends_at_the_next_layer(server, monkeypatch, path):
     values = {"model": "reviews", "input": ["dull film " * 300] * 200}  # more than one batch
-    assert steps_after_leaving(server, monkeypatch, models, path, values) == 3
+    assert steps_after_leaving(server, monkeypatch, path, values) == 3
 
 
 def test_a_step_that_fails_is_told_to_those_it_was_for_and_to_nobody_else(server, monkeypatch):

@@ -27,6 +27,7 @@
     app             all of it as one application
     lifecycle       starting, draining, stopping
 
-Models are called by one thread, in steps; the event loop never waits for them. To serve a job in
-a form of its own, its predictor takes on one of the abilities in `tasks.served`.
+Models are called by one thread at a time, in steps; the event loop waits for none that takes longer
+than about a millisecond. To serve a job in a form of its own, its predictor takes on one of the
+abilities in `tasks.served`.
 """

@@ -179,17 +179,28 @@ class Browser:
 
         `across` is the share of its width that is to the left of the mouse.
         """
-        x, y = self.ask(
-            f"(() => {{ const e = document.querySelector({json.dumps(selector)});"
-            "e.scrollIntoView({block: 'center'}); const r = e.getBoundingClientRect();"
-            f"return [r.x + r.width * {across}, r.y + r.height / 2] }})()"
-        )
+        x, y = self.middle(selector, across)
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
         if click:
             for kind in ("mousePressed", "mouseReleased"):
                 button = {"type": kind, "button": "left", "clickCount": 1}
                 self.call("Input.dispatchMouseEvent", x=x, y=y, **button)
         self.settle()
+
+    def tap(self, selector):
+        """Touch the middle of an element with a finger."""
+        x, y = self.middle(selector)
+        self.call("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
+        self.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+        self.settle()
+
+    def middle(self, selector, across=0.5):
+        """Where the middle of an element is, once the page is scrolled to it."""
+        return self.ask(
+            f"(() => {{ const e = document.querySelector({json.dumps(selector)});"
+            "e.scrollIntoView({block: 'center'}); const r = e.getBoundingClientRect();"
+            f"return [r.x + r.width * {across}, r.y + r.height / 2] }})()"
+        )
 
     def screenshot(self, *, whole=True):
         """PNG bytes of the page."""

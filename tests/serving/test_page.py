@@ -217,6 +217,28 @@ def test_a_phone_in_the_dark_has_room_for_every_desk(visit, name):
     )
 
 
+@pytest.mark.parametrize("language", ["en-US", "zh-CN"])
+def test_a_tap_on_a_phone_leaves_a_word_out(visit, language):
+    page = visit("reviews", width=360, height=740, language=language)
+    ask(page, "the film was great and lovely")
+    page.until(DRAWN)
+    page.tap(".piece:nth-of-type(4)")
+    page.until("document.querySelector('.changes table')")
+    assert text_of(page, ".piece.gone") == "great"
+    box, *shares = page.ask(
+        "[...document.querySelectorAll('.changes table, .changes .share')].map(e =>"
+        " e.getBoundingClientRect().left + e.scrollWidth)"
+    )
+    assert max(shares) <= box
+
+
+def test_a_score_that_stays_the_same_is_drawn_below_its_own_height(visit):
+    page = visit("reviews")
+    click(page, "[role=tab]:last-child")
+    page.until("document.querySelectorAll('.bounds').length > 1")
+    assert [bounds for bounds in texts(page, ".bounds") if bounds.startswith("1")] == ["10", "10"]
+
+
 def test_a_chinese_browser_gets_a_chinese_page(visit):
     page = visit("words", language="zh-CN")
     ask(page, "red old new")

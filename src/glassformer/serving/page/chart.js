@@ -75,10 +75,12 @@ function legend(lines, step = Infinity) {
   );
 }
 
+// From the lowest value to the highest; of a single one, from or to zero.
 function range(values) {
   const low = Math.min(...values),
     high = Math.max(...values);
-  return low < high ? [low, high] : [low - 0.5, high + 0.5];
+  if (low < high) return [low, high];
+  return low ? [Math.min(low, 0), Math.max(low, 0)] : [0, 1];
 }
 
 function short(value) {

@@ -239,15 +239,17 @@ def test_what_is_tried_fits_the_texts(texts, expected):
 
 
 @pytest.mark.parametrize(
-    ("texts", "together"),
+    ("rows", "models", "together"),
     [
-        (["word " * 50], "word 1-2-grams and character 1-5-grams"),
-        (["word " * 50] * 25_000, "word 1-3-grams and character 1-6-grams"),
-        (["word " * 50] * 170_000, None),
+        (1, 7, "word 1-2-grams and character 1-5-grams"),
+        (25_000, 1, "word 1-3-grams and character 1-6-grams"),
+        (25_000, 7, None),
+        (170_000, 1, None),
     ],
 )
-def test_words_and_characters_are_counted_together_unless_the_texts_are_very_many(texts, together):
-    found = [str(Setting(one)) for one in combinations_for(texts) if len(one) > 1]
+def test_words_and_characters_are_counted_together_unless_it_takes_long(rows, models, together):
+    combinations = combinations_for(["word " * 50] * rows, models)
+    found = [str(Setting(one)) for one in combinations if len(one) > 1]
     assert found == ([] if together is None else [f"{together}, C = 1"])
 
 

@@ -121,7 +121,7 @@ class NgramBaseline:
         rounds = ROUNDS if len(some) == len(texts) else MANY_ROWS_ROUNDS
         valid = valid_texts, valid_labels, classes, rounds, class_weights
         search = Search([texts[row] for row in some], labels[some], *valid)
-        best = search.best(combinations_for(texts))
+        best = search.best(combinations_for(texts, search.members.shape[1]))
         if len(some) < len(texts):
             search = Search(texts, labels, *valid)
             best = search.attempt(best.setting)
@@ -166,10 +166,11 @@ def rows_to_tune_on(texts: Sequence[str]) -> Int[np.ndarray, " some"]:
 def ngrams_counted(texts: Sequence[str], models: int) -> int:
     """The most n-grams that a baseline of these texts counts."""
     learn("linear_model")  # without it, there is no baseline
-    analysers = {analyser for some in combinations_for(texts) for analyser in some}
+    combinations = combinations_for(texts, models)
+    analysers = {analyser for some in combinations for analyser in some}
     columns = min(MOST_COLUMNS, MOST_WEIGHTS // models)
     each = {one: len(NgramCounts(one, texts, columns).columns) for one in analysers}
-    return max(sum(each[one] for one in some) for some in combinations_for(texts))
+    return max(sum(each[one] for one in some) for some in combinations)
 
 
 class Search:

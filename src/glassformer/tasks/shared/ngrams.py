@@ -20,7 +20,7 @@ MANY_ROWS = 1000  # from here on, an n-gram of a single row is left out
 SHORT, UNSPACED = 60, 12  # mean characters of a text, and of what stands between two spaces
 MOST_ROWS = 100_000  # that a baseline learns from: more would not fit every memory
 MOST_CHARACTERS = 5_000_000  # of all texts together, for n-grams of characters to be quick
-MOST_TOGETHER = 40_000_000  # for those beside n-grams of words to be worth a minute and 8 GB
+MOST_TOGETHER = 40_000_000  # for those beside n-grams of words to take a minute and 8 GB
 WORDS = r"(?u)\w+|[!?]"
 
 Matrix = Any  # a scipy CSR matrix, (N, F)
@@ -53,13 +53,17 @@ def analysers_for(texts: Sequence[str]) -> list[Analyser]:
     return by_words if characters > MOST_CHARACTERS else [*by_words, Analyser("character", 5)]
 
 
-def combinations_for(texts: Sequence[str]) -> list[tuple[Analyser, ...]]:
-    """The same one by one, and words and characters together unless the texts are very many."""
+def combinations_for(texts: Sequence[str], models: int) -> list[tuple[Analyser, ...]]:
+    """The same one by one, and words and characters together unless the texts are very many.
+
+    Args:
+        models: Linear models that are fitted to them.
+    """
     alone = analysers_for(texts)
     found: list[tuple[Analyser, ...]] = [(one,) for one in alone]
     if Analyser("character", 5) in alone:
         return [*found, (Analyser("word", 2), Analyser("character", 5))]
-    if alone[0].unit == "word" and sum(map(len, texts)) <= MOST_TOGETHER:
+    if alone[0].unit == "word" and models * sum(map(len, texts)) <= MOST_TOGETHER:
         return [*found, (Analyser("word", 3), Analyser("character", 6))]
     return found
 

@@ -60,7 +60,8 @@ def test_before_its_end_it_knows_what_training_reads(home, tmp_path, monkeypatch
 
 KILLS = [
     (fitting, "keep_best"),
-    (fitting, "answers_on"),
+    (fitting, "answers_of_all"),
+    (api, "final_answers"),
     (api, "report_on"),
     (api, "note_checksums"),
 ]

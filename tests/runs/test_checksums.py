@@ -60,7 +60,7 @@ def test_before_its_end_it_knows_what_training_reads(home, tmp_path, monkeypatch
 
 KILLS = [
     (fitting, "keep_best"),
-    (fitting, "answers_of_all"),
+    (fitting, "answers_on"),
     (api, "final_answers"),
     (api, "report_on"),
     (api, "note_checksums"),

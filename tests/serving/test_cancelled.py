@@ -7,7 +7,7 @@ import threading
 import pytest
 from small_served import Served, wait_until
 
-from glassformer.decode import cancelling
+from glassformer.serving import cancelling
 
 LONG = {"model": "bottles", "prompt": "3", "max_tokens": 4000, "temperature": 1.0}
 

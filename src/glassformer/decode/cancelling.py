@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from torch import nn
-
 _CANCELLED: ContextVar[Callable[[], bool] | None] = ContextVar("_CANCELLED", default=None)
 
 
@@ -34,17 +32,3 @@ def raise_if_cancelled() -> None:
     condition = _CANCELLED.get()
     if condition is not None and condition():
         raise SearchCancelledError
-
-
-def end_when_cancelled(*models: nn.Module) -> None:
-    """Have every layer check first whether somebody still waits for what is computed."""
-    modules = {layer for one in models for layer in (one, *layers_in(one))}
-    for module in modules:
-        module.register_forward_pre_hook(lambda layer, given: raise_if_cancelled())
-
-
-def layers_in(model: nn.Module) -> Iterator[nn.Module]:
-    """The layers of all stacks in a model."""
-    for module in model.modules():
-        if isinstance(module, nn.ModuleList):
-            yield from module

@@ -27,11 +27,7 @@ from glassformer.tasks.job import AnyTask
 from glassformer.training.averages import mean
 from glassformer.training.checkpoints import checkpoint_weights, intact_best
 from glassformer.training.fsdp import gathered, is_sharded, shard
-from glassformer.training.loader import (
-    evaluation_batches,
-    evaluation_rows,
-    load_for_evaluation,
-)
+from glassformer.training.loader import evaluation_rows, load_for_evaluation
 from glassformer.training.machine import Machine, choose_machine, training_machine
 from glassformer.training.progress import Progress
 from glassformer.training.recovery import train_with_recovery
@@ -115,7 +111,7 @@ def calibrate(task: AnyTask, model: nn.Module, setup: TrainSetup, display: Displ
     """Let the reporter of the first process calibrate and complete the model."""
     reporter = reporter_of(task)
     if reporter.calibrates and len(task.lengths("valid")):
-        answers = answers_of_all(task, model, setup, "valid")
+        answers = answers_on(task, model, setup, "valid")
         if processes.is_first():
             reporter.calibrate(answers)
             with display.waiting("calibrating"):
@@ -182,14 +178,7 @@ def logged(folder: RunFolder, progress: Progress) -> Iterator[Callable[[Event], 
 
 
 def answers_on(task: AnyTask, model: nn.Module, setup: TrainSetup, split: str) -> Any:
-    """The answers of a model for all rows of a split."""
-    model.eval()
-    with torch.no_grad(), setup.machine.autocast():
-        return task.answers(model, evaluation_batches(task, setup, split))
-
-
-def answers_of_all(task: AnyTask, model: nn.Module, setup: TrainSetup, split: str) -> Any:
-    """The same, computed by all processes together."""
+    """The answers of a model for all rows of a split, computed by all processes together."""
     model.eval()
     batches = evaluation_rows(task, setup, split)
     with torch.no_grad(), setup.machine.autocast(), in_shares(batches, model) as shares:

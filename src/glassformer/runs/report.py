@@ -15,7 +15,7 @@ from glassformer.reports import Report, Sections, Table, write_report
 from glassformer.reports.tables import comparison_table
 from glassformer.reports.wording import BASELINE_WINS, chance, gap
 from glassformer.runs.display import Display, clock
-from glassformer.runs.fit import FitResult, answers_of_all, listed
+from glassformer.runs.fit import FitResult, answers_on, listed
 from glassformer.runs.folder import RunFolder, reporter_of
 from glassformer.runs.forecast import prediction_fact
 from glassformer.runs.learning_curve import Curve
@@ -46,7 +46,7 @@ def final_answers(result: FitResult, folder: RunFolder, display: Display) -> Any
     if not len(task.lengths(split)):
         return None
     with display.waiting("evaluating"):
-        return answers_of_all(task, result.model, result.setup, split)
+        return answers_on(task, result.model, result.setup, split)
 
 
 def report_on(

@@ -4,6 +4,7 @@
     errors          refusals, and the form of every error
     worker          the one thread that calls models
     batching        requests that come within moments of each other are answered as one batch
+    cancelling      calls that end once nobody waits for their answer
     generation      everything that is written token by token, through the engine
     sources         texts from what an encoder has read, through the engine
     models          the runs that are served, and how one is replaced by a newer one

@@ -17,7 +17,6 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from glassformer.decode.cancelling import end_when_cancelled
 from glassformer.engine import can_page
 from glassformer.errors import GlassformerError, unknown
 from glassformer.models.transcriber import Transcriber
@@ -25,6 +24,7 @@ from glassformer.models.transformer import Classifier, LanguageModel, Transforme
 from glassformer.runs.in_training import is_in_training
 from glassformer.runs.run import Run
 from glassformer.serving.batching import Batcher, Options
+from glassformer.serving.cancelling import end_when_cancelled
 from glassformer.serving.errors import RefusedError
 from glassformer.serving.generation import Generator
 from glassformer.serving.metrics import Metrics

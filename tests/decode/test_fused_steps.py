@@ -201,6 +201,20 @@ def test_the_kernel_of_a_linear_layer_is_the_layer(rows, norm):
 
 
 @pytest.mark.cuda
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize("norm", [None, RMSNorm(768), LayerNorm(768)], ids=["none", "rms", "layer"])
+@torch.no_grad()
+def test_the_kernel_of_a_linear_layer_gives_the_same_bits_every_time(norm, parts):
+    linears = [nn.Linear(768, 2048, bias=False).cuda() for _ in range(parts)]
+    norm, activation = None if norm is None else norm.cuda(), None if parts == 1 else F.silu
+    layer = StepLinear.of(linears, torch.bfloat16, norm=norm, activation=activation)
+    x = torch.randn(64, 768, device="cuda", dtype=torch.bfloat16)
+    first = layer(x)
+    torch.testing.assert_close(first, layer.reference(x), atol=3e-2, rtol=3e-2)
+    assert all(torch.equal(layer(x), first) for _ in range(300))
+
+
+@pytest.mark.cuda
 @pytest.mark.parametrize("branches", [1, 3])
 @pytest.mark.parametrize("lengths", [(9, 9, 9), (4, 9, 6)], ids=["even", "ragged"])
 @torch.no_grad()

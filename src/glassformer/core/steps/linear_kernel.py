@@ -12,6 +12,9 @@ from torch import Tensor
 
 PROGRAMS = 264  # at least so many, if columns allow it: two for each of an H200's processors
 DEEPEST = 1024  # channels read at once for a single row
+# Products of 64 rows run on while the next vectors are loaded. Triton 3.6 sets room aside for that
+# unless something else reads the vectors, too, as the sums of a norm do: they are overwritten then.
+MOST_ROWS, MOST_NORMED_ROWS = 64, 32
 
 
 @triton.jit
@@ -51,8 +54,8 @@ def linear_kernel(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ) -> None:
-    n = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
-    m = tl.program_id(1) * BLOCK_M + tl.arange(0, BLOCK_M)
+    m = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)  # neighbours read the same weights
+    n = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
     real_m, real_n = m < rows, n < outs
     first = weight + n.to(tl.int64)[:, None] * width
     second = weight + (n + outs).to(tl.int64)[:, None] * width
@@ -123,8 +126,9 @@ def run(
     rows, width = x.shape
     outs = len(weight) // (2 if gated else 1)
     y = torch.empty(rows, outs, dtype=out, device=x.device)
-    block_m, block_n, block_k, warps, stages = blocks(rows, width, outs)
-    linear_kernel[(triton.cdiv(outs, block_n), triton.cdiv(rows, block_m))](
+    most = MOST_ROWS if norm is None else MOST_NORMED_ROWS
+    block_m, block_n, block_k, warps, stages = blocks(rows, width, outs, most)
+    linear_kernel[(triton.cdiv(rows, block_m), triton.cdiv(outs, block_n))](
         x,
         weight,
         weight if bias is None else bias,
@@ -149,9 +153,13 @@ def run(
     return y
 
 
-def blocks(rows: int, width: int, outs: int) -> tuple[int, int, int, int, int]:
-    """Rows, columns and channels that a program computes at once, its warps, and its stages."""
+def blocks(rows: int, width: int, outs: int, most: int) -> tuple[int, int, int, int, int]:
+    """Rows, columns and channels that a program computes at once, its warps, and its stages.
+
+    Args:
+        most: The most rows.
+    """
     if rows == 1:
         columns = next((n for n in (16, 8) if outs >= PROGRAMS * n), 4)
         return 1, columns, min(DEEPEST, triton.next_power_of_2(width)), 4, 1
-    return min(64, max(16, triton.next_power_of_2(rows))), 16 if outs < 8192 else 64, 128, 4, 3
+    return min(most, max(16, triton.next_power_of_2(rows))), 16 if outs < 8192 else 64, 128, 4, 3

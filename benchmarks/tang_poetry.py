@@ -27,7 +27,7 @@ from glassformer.terminal import print_line
 
 COUNT = 1000
 TEMPERATURES = (0.9, 0.8, 0.7, 0.6, 0.5)
-NEAR, FORMED = 4.0, 95.5  # points from the rhymes of poems, % of lines well formed
+NEAR, FORMED = 2.0, 95.5  # points from the rhymes of poems, % of lines well formed
 WELL_FORMED, RHYMES = "well formed, %", "rhymes with the line before, %"
 OPENING = re.compile(r"([\u3400-\u9fff]{5}|[\u3400-\u9fff]{7})，")
 HALF = r"[\u3400-\u9fff]{%d}"

@@ -143,6 +143,7 @@ def test_a_run_reads_recordings_or_texts_but_not_both(run, tmp_path):
     ("setting", "message"),
     [
         ("task.long=tail", "task.long has no effect on recordings"),
+        ("task.vectors=ppmi", "task.vectors has no effect on recordings"),
         ("data.token_dropout=0.1", "data.token_dropout has no effect on recordings"),
     ],
 )

@@ -117,6 +117,9 @@ def prepare(
             try_out(task, model)
             write_tensors(weights_of(model), folder.initial)  # another copy may begin elsewhere
         freeze(model, config.train.freeze)  # a mistake in it shows before the folder is created
+        if own_model is None and (sentence := task.start(model)):
+            write_tensors(weights_of(model), folder.initial)
+            display.say(sentence)
         if request.origin is not None:
             modules = start_from(model, RunFolder(request.origin), request.module)
             write_tensors(weights_of(model), folder.initial)

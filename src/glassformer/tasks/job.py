@@ -112,6 +112,10 @@ class JobTask(Task[Batch, Output], Generic[Batch, Output, Answers]):
         """The model with fresh weights: a person's own, or the job's."""
         return self.model() if self.own_model is None else self.own_model(self)
 
+    def start(self, model: nn.Module) -> str | None:
+        """Set initial weights that follow from the samples without training, and say which."""
+        return None
+
     @property
     def reader(self) -> Tokenizer | None:
         """The tokenizer of the texts it reads, or, if it reads none, of those it writes."""

@@ -7,6 +7,7 @@ from glassformer.config.values import Values, plain
 from glassformer.tasks.shared.sound_settings import SoundConfig
 
 LONG_NAMES = ("head", "tail", "both", "windows")
+VECTOR_NAMES = ("random", "ppmi")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -17,6 +18,8 @@ class ClassifyConfig(SoundConfig):
         max_length: Maximum number of tokens that are read at once.
         long: `head`, `tail`, `both` (ends) or `windows`: which part of a longer text is read; of a
             recording longer than `max_seconds`, its beginning is.
+        vectors: `random` or `ppmi`: whether vectors of tokens start at random, or from how often
+            tokens occur near each other in the training texts.
         separator: What separates several labels in one field; implies multi_label.
         multi_label: Whether a row has any number of labels; implied by lists in the data.
         class_weights: Whether rows are weighted so that all labels have the same total weight.
@@ -26,6 +29,7 @@ class ClassifyConfig(SoundConfig):
 
     max_length: int = 256
     long: str = "head"
+    vectors: str = "random"
     separator: str | None = None
     multi_label: bool | None = None
     class_weights: bool = False
@@ -35,6 +39,7 @@ class ClassifyConfig(SoundConfig):
     def __post_init__(self) -> None:
         self.check_sound()
         choose("task.long", self.long, LONG_NAMES)
+        choose("task.vectors", self.vectors, VECTOR_NAMES)
         positive("task.max_length", self.max_length)
         positive("task.rarest", self.rarest)
         share("task.label_smoothing", self.label_smoothing)

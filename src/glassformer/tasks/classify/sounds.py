@@ -122,6 +122,7 @@ def refuse_settings_of_texts(config: Config, noun: str = "recordings") -> None:
     usual, given = DataConfig(), config.data
     unused = {
         "task.long": config.task.long != "head",
+        "task.vectors": config.task.vectors != "random",
         "data.tokenizer": given.tokenizer != usual.tokenizer,
         "data.token_dropout": given.token_dropout != usual.token_dropout,
         "data.form": given.form != usual.form and not config.own_model,

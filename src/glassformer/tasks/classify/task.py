@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Int
+from torch import nn
 
 from glassformer.config.own_code import is_own
 from glassformer.config.run import Config
@@ -21,6 +22,7 @@ from glassformer.tasks.classify.sounds import SoundInputs
 from glassformer.tasks.classify.stored_baseline import StoredBaseline
 from glassformer.tasks.classify.texts import TextInputs
 from glassformer.tasks.classify.unlabelled import UnlabelledTexts
+from glassformer.tasks.classify.word_vectors import word_vectors
 from glassformer.tasks.shared.label_answers import ClassAnswers
 from glassformer.tasks.shared.label_inputs import Inputs
 from glassformer.tasks.shared.label_task import LabelTask
@@ -48,6 +50,25 @@ class ClassifyTask(LabelTask):
             kind = SequenceInputs
         kind.refuse_others(samples)
         return kind.prepare(config, samples, folder, origin)
+
+    def start(self, model: nn.Module) -> str | None:
+        if self.settings.vectors == "random":
+            return None
+        assert self.samples is not None
+        assert isinstance(self.inputs, TextInputs)
+        tokens, rows = self.inputs.tokens, self.samples.rows("train")
+        texts = tokens.take(rows, int(tokens.lengths[rows].max()))
+        table = model.get_parameter("frontend.table.weight")
+        vectors, known = word_vectors(
+            torch.from_numpy(texts.values).long(),
+            torch.from_numpy(texts.row_of),
+            vocabulary=table.shape[0],
+            dim=table.shape[1],
+            seed=self.config.seed,
+        )
+        with torch.no_grad():
+            table[known] = vectors[known]
+        return f"the vectors of {len(known):,} tokens start from the tokens around them"
 
     def lengths(self, split: str) -> Int[np.ndarray, " rows"]:
         own = super().lengths(split)

@@ -56,6 +56,18 @@ def test_words_that_are_used_alike_are_near_each_other():
     assert torch.equal(word_vectors(*joined(*texts), **given)[0], vectors)
 
 
+def test_they_are_singular_vectors_of_the_information_but_the_first():
+    rng = torch.Generator().manual_seed(3)
+    texts = [torch.randint(9, (13,), generator=rng).tolist() for _ in range(7)]
+    information = positive_information(cooccurrences(*joined(*texts), 9)).to_dense()
+    left, sizes, _ = torch.linalg.svd(information)
+    expected = (left * sizes.sqrt())[:, 1:]
+    expected = torch.nn.functional.normalize(expected - expected.mean(0))
+    found, _ = word_vectors(*joined(*texts), vocabulary=9, dim=8, seed=0)
+    near = found @ found.T  # whatever the signs of the directions
+    torch.testing.assert_close(near, expected @ expected.T, atol=1e-3, rtol=0)
+
+
 @pytest.mark.parametrize("texts", [[[3]], [[], [2, 2]]], ids=["one word", "one word twice"])
 def test_words_without_others_around_them_have_no_vector(texts):
     vectors, known = word_vectors(*joined(*texts), vocabulary=5, dim=4, seed=0)

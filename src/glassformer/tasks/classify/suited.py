@@ -46,9 +46,8 @@ def by_words(*, many: bool) -> Values:
     if many:
         tokens = {"kind": "words", "vocabulary": 30_000}
         data = {"batch_tokens": 8192, "token_dropout": 0.2, "tokenizer": tokens}
-        found = one_block(data, grams=2, buckets=200_000, dropout=0.5, lr=1.5e-3, epochs=2.0)
+        found = one_block(data, grams=2, buckets=200_000, dropout=0.5, lr=1.5e-3, epochs=3.0)
         found["task"]["vectors"] = "ppmi"
-        found["model"]["encoder"]["dim"] = 128
         return found
     tokens = {"kind": "words", "vocabulary": 20_000}
     data = {"batch_tokens": 2048, "token_dropout": 0.3, "tokenizer": tokens}

@@ -117,7 +117,9 @@ def prepare(
             try_out(task, model)
             write_tensors(weights_of(model), folder.initial)  # another copy may begin elsewhere
         freeze(model, config.train.freeze)  # a mistake in it shows before the folder is created
-        if own_model is None and (sentence := task.start(model)):
+        with display.waiting("preparing the model"):
+            sentence = None if own_model is not None else task.start(model)
+        if sentence is not None:
             write_tensors(weights_of(model), folder.initial)
             display.say(sentence)
         if request.origin is not None:

@@ -54,8 +54,8 @@ def linear_kernel(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ) -> None:
-    m = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)  # neighbours read the same weights
-    n = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    n = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    m = tl.program_id(1) * BLOCK_M + tl.arange(0, BLOCK_M)
     real_m, real_n = m < rows, n < outs
     first = weight + n.to(tl.int64)[:, None] * width
     second = weight + (n + outs).to(tl.int64)[:, None] * width
@@ -128,7 +128,7 @@ def run(
     y = torch.empty(rows, outs, dtype=out, device=x.device)
     most = MOST_ROWS if norm is None else MOST_NORMED_ROWS
     block_m, block_n, block_k, warps, stages = blocks(rows, width, outs, most)
-    linear_kernel[(triton.cdiv(rows, block_m), triton.cdiv(outs, block_n))](
+    linear_kernel[(triton.cdiv(outs, block_n), triton.cdiv(rows, block_m))](
         x,
         weight,
         weight if bias is None else bias,

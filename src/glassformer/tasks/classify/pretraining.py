@@ -16,6 +16,8 @@ def objection(config: Config, task: Any) -> str:
     """Why pretraining cannot help."""
     if config.model.frontend.kind != "tokens":
         return f"a frontend of {config.model.frontend.kind} has no single tokens to mask"
+    if config.task.vectors != "random":
+        return "it and task.vectors both set the initial weights"
     if task is not None and task.lengths("train").mean() < SHORT:
         return "the texts are too short for it"
     return ""

@@ -56,6 +56,7 @@ class TextInputs(Inputs):
     def prepare(config: Config, samples: Samples, folder: Path, origin: Path | None) -> Config:
         refuse_settings_of_sounds(config.task)
         refuse_ngrams(config, samples)
+        refuse_vectors(config, origin)
         tokenizer, settled = take_tokens(config.data.tokenizer, samples, origin)
         tokenizer.save(folder / "tokenizer.json")
         model = reaching(config.model, config.task.max_length)
@@ -163,6 +164,16 @@ def refuse_ngrams(config: Config, samples: Samples) -> None:
             "model.ngrams = yes needs validation rows to weigh them, found none; give some with "
             "--valid or --set data.valid_share=0.1, or leave it out",
         )
+
+
+def refuse_vectors(config: Config, origin: Path | None) -> None:
+    """Refuse vectors for weights that come from elsewhere."""
+    if config.task.vectors != "random":
+        require(
+            origin is None,
+            f"task.vectors and --from {origin} both set the initial weights; drop one",
+        )
+        require(not config.own_model, "task.vectors has no effect on your own model; leave it out")
 
 
 def refuse_settings_of_sounds(task: SoundConfig, noun: str = "texts") -> None:

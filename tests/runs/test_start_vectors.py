@@ -34,6 +34,17 @@ def test_a_classifier_starts_from_them_and_trains_on(frontend, tmp_path, monkeyp
     assert not torch.equal(load_file(run.folder.model)["frontend.table.weight"], table)
 
 
+def test_every_member_of_an_ensemble_starts_from_them(tmp_path):
+    settings = (PPMI, "model.members=2")
+    with quickly():
+        run = learn(write_reviews(tmp_path / "x.csv"), tmp_path / "run", *settings, steps=1)
+    first, second = (
+        load_file(run.folder.initial)[f"frontend.members.{n}.table.weight"] for n in range(2)
+    )
+    shared = (first == second).all(1)
+    assert 2 < shared.sum() < len(first)  # the others start at random
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

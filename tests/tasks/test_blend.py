@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from glassformer.errors import GlassformerError
-from glassformer.metrics.calibration import fit_temperature
+from glassformer.metrics.calibration import fit_temperature, log_loss
 from glassformer.tasks.classify.blend import (
     FOLDS,
     RECORD,
@@ -13,6 +13,7 @@ from glassformer.tasks.classify.blend import (
     cross_fitted,
     fit_weights,
     penalised,
+    worse_than,
 )
 
 ROWS, CLASSES = 211, 3
@@ -58,6 +59,15 @@ def test_a_row_is_judged_by_weights_that_it_did_not_give():
     first, second = cross_fitted(given, labels), cross_fitted(given, others)
     assert (first[fold] == second[fold]).all()
     assert (first[~fold] != second[~fold]).any()
+
+
+def test_the_network_stays_unless_it_makes_n_grams_clearly_worse():
+    both, labels = parts(False, (12.0, 0.6))  # it knows next to nothing
+    network, ngrams = (part / fit_temperature(part, labels) for part in both)
+    assert log_loss(cross_fitted((network, ngrams), labels), labels) > log_loss(ngrams, labels)
+    assert Blend.fit(network, ngrams, labels, always=False).sentence.endswith("from both.")
+    assert worse_than(ngrams + 9 * network, ngrams, labels)
+    assert not worse_than(ngrams, ngrams, labels)
 
 
 @pytest.mark.parametrize(

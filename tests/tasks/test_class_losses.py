@@ -93,6 +93,23 @@ def test_the_divergence_is_kullback_and_leiblers(tmp_path, rows):
     assert job.divergence(b, a, batch).total != pytest.approx(theirs.item(), rel=1e-3)
 
 
+@pytest.mark.parametrize("weights", [False, True], ids=["alike", "weighted"])
+@pytest.mark.parametrize("rows", [SINGLE, MULTI], ids=["single", "multi"])
+def test_an_ensemble_is_as_wrong_as_its_members_on_average(tmp_path, rows, weights):
+    job = classifier(tmp_path, rows, label_smoothing=0.2, class_weights=weights)
+    (a, batch), (b, _), (c, _) = (drawn(job, seed) for seed in range(3))
+    together, turned = torch.stack([a, b, c], 1), torch.stack([b, c, a], 1)  # (B, members, C)
+    losses = [job.loss(one, batch) for one in (a, b, c)]
+    apart = [job.divergence(*pair, batch) for pair in ((a, b), (b, c), (c, a))]
+    for found, each in (
+        (job.loss(together, batch), losses),
+        (job.divergence(together, turned, batch), apart),
+    ):
+        mean = sum(one.total.item() for one in each) / 3
+        assert found.total == pytest.approx(mean, rel=1e-5)
+        assert found.count == each[0].count
+
+
 @pytest.mark.parametrize("rows", [SINGLE, MULTI], ids=["single", "multi"])
 def test_extreme_answers_stay_finite(tmp_path, rows):
     job = classifier(tmp_path, rows)

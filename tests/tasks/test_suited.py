@@ -43,6 +43,12 @@ def test_long_texts_are_read_from_both_ends_in_fewer_epochs(samples):
     assert resolved(samples("a film with two plots " * 5, FEWEST)).task.long == "head"
 
 
+def test_the_fewer_texts_the_more_members(samples):
+    texts = {4: "a film with two plots " * 5, 2: "a film " * 300, 1: "a film " * 1000}
+    found = {count: resolved(samples(text, FEWEST)).model.members for count, text in texts.items()}
+    assert found == {4: 4, 2: 2, 1: 1}
+
+
 def test_fewer_rows_and_accelerators_keep_the_general_defaults(samples):
     few = samples("Bodensee", FEWEST - 1)
     assert resolved(few) == resolved(None)

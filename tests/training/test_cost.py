@@ -190,6 +190,24 @@ def test_a_peak_is_the_most_that_was_held_since_it_was_forgotten():
     assert memory.peak(device) - before > 50 * 2**20
 
 
+def test_freed_memory_is_used_again_without_the_kernel_until_it_is_trimmed():
+    resource = pytest.importorskip("resource")
+    if memory._set is None:
+        pytest.skip("a setting of glibc")
+
+    def faults():
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        tables = [torch.zeros(5 * 2**20) for _ in range(3)]  # 20 MB each
+        del tables
+        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+    memory.keep_heap(CPU.device)
+    faults()
+    assert faults() < 100
+    memory.trim_heap(CPU.device)
+    assert faults() > 1000
+
+
 def test_there_is_room_for_what_is_free_and_what_is_held_already(tmp_path, monkeypatch):
     for name, value in {
         "PROCESS": tmp_path,

@@ -153,6 +153,7 @@ class ModelConfig:
     Args:
         pool: `mean`, `max`, `first` or `attention`: how a classifier pools a sequence into one
             vector.
+        members: Number of equal networks that a classifier consists of; their mean is its answer.
         ngrams: `auto`, `no` or `yes`: whether a classifier of texts has a linear model of n-grams
             as a second part; `auto` decides by the validation rows.
         scale: Whether embeddings are multiplied by the square root of their width.
@@ -165,6 +166,7 @@ class ModelConfig:
     encoder: StackConfig | None = None
     decoder: StackConfig | None = None
     pool: str = "mean"
+    members: int = 1
     ngrams: str = "auto"
     scale: bool = True
     softcap: float | None = None
@@ -177,6 +179,7 @@ class ModelConfig:
             "a model needs an encoder, a decoder, or both; got neither",
         )
         choose("pool", self.pool, POOL_NAMES)
+        positive("members", self.members)
         choose("ngrams", self.ngrams, NGRAMS_NAMES)
         above_zero("softcap", self.softcap)
         if self.share:

@@ -78,11 +78,19 @@ class Maps(Mapping[str, Float[Tensor, "B H T S"]]):
         """The weights of some heads and queries of a layer; no others are computed."""
         return self._of(name).rows(heads, queries)
 
-    def only(self, name: str) -> "Maps":
-        """The same with a single layer, so that what reads all of them computes no others."""
+    def only(self, *names: str) -> "Maps":
+        """The same with some of the layers, so that what reads all of them computes no others."""
         found = Maps()
-        found.recordings[name] = self._of(name)
+        found.recordings = {name: self._of(name) for name in names}
         return found
+
+    def by_member(self) -> "list[Maps]":
+        """The layers of each member of an ensemble, which follow each other; else all together."""
+        found: dict[str, list[str]] = {}
+        for name in self:
+            _, _, rest = name.partition(".members.")
+            found.setdefault(rest.partition(".")[0], []).append(name)
+        return [self.only(*names) for names in found.values()]
 
     def pieces(self, name: str, *, most: int = PIECE) -> Iterator[Float[Tensor, "B H t S"]]:
         """All weights of a layer, a few queries at a time, so that few exist at once."""

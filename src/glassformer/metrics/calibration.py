@@ -79,11 +79,16 @@ def fit_temperature(logits: Logits, labels: Labels) -> float:
 
 def log_loss(logits: Logits, labels: Labels, temperature: float = 1.0) -> float:
     """Mean negative log-likelihood of the labels, in nats; over rows, and labels if multi-label."""
+    return float(np.mean(row_losses(logits, labels, temperature)))
+
+
+def row_losses(logits: Logits, labels: Labels, temperature: float = 1.0) -> Float[np.ndarray, " N"]:
+    """The negative log-likelihood of each row, in nats; the mean over its labels if multi-label."""
     scaled = logits.astype(np.float64) / temperature
     if labels.ndim == 2:
-        return float(np.mean(np.logaddexp(0, scaled) - labels * scaled))
+        return np.mean(np.logaddexp(0, scaled) - labels * scaled, axis=1)
     target = np.take_along_axis(scaled, labels[:, None], axis=1)[:, 0]
-    return float(np.mean(np.logaddexp.reduce(scaled, axis=1) - target))
+    return np.logaddexp.reduce(scaled, axis=1) - target
 
 
 def loss_slope(logits: Logits, labels: Labels, sharpness: float) -> float:

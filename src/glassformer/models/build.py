@@ -8,6 +8,7 @@ from glassformer.config import ModelConfig, StackConfig, choose, require
 from glassformer.config.own_code import is_own, load_code
 from glassformer.errors import GlassformerError
 from glassformer.models.baselines import BASELINE_DECODERS, BASELINE_ENCODERS, BaselineDecoder
+from glassformer.models.ensemble import ensemble_of
 from glassformer.models.frontends import (
     Frontend,
     MelResNet,
@@ -100,8 +101,17 @@ def build_classifier(
         source: Size of the source vocabulary, or a custom frontend.
     """
     reads = needed("encoder", config.encoder)
-    frontend = build_frontend(config, reads.dim, source)
-    return Classifier(frontend, build_encoder(reads), POOLS[config.pool](reads.dim), classes)
+    require(
+        config.members == 1 or source is None or isinstance(source, int),
+        f"members = {config.members} needs as many frontends, but one was given; use members = 1",
+    )
+
+    def member() -> Classifier:
+        frontend = build_frontend(config, reads.dim, source)
+        encoder, pool = build_encoder(reads), POOLS[config.pool](reads.dim)
+        return Classifier(frontend, encoder, pool, nn.Linear(reads.dim, classes))
+
+    return ensemble_of([member() for _ in range(config.members)])
 
 
 def build_transcriber(config: ModelConfig, *, vocabulary: int) -> Transcriber:

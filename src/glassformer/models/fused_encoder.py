@@ -36,6 +36,7 @@ from glassformer.core.shapes import Vectors
 from glassformer.core.steps.attention import StepAttention
 from glassformer.core.steps.linear import StepLinear
 from glassformer.models.blocks.transformer import TransformerBlock
+from glassformer.models.ensemble import Ensemble, members_of
 from glassformer.models.incremental.fused import can_fuse, rounded
 from glassformer.models.incremental.layer import Layer
 from glassformer.models.stacks import Encoder
@@ -205,13 +206,23 @@ def with_fused_encoder(model: Classifier) -> Classifier:
     on_cpu = all(
         one.device.type == "cpu" and one.dtype == torch.float32 for one in model.parameters()
     )
-    int8 = any(isinstance(one, Int8Linear) for one in model.encoder.modules())
-    if int8 or not on_cpu or not can_fuse(model.encoder):
-        return model
-    position = cast(Encoder, model.encoder).position
-    if isinstance(position, Rotary) and position.width % 2:  # channels are taken in pairs
+    fused = fused_encoder(model.encoder) if on_cpu else None
+    if fused is None:
         return model
     twin = copy.copy(model)
-    fused = FusedEncoder(cast(Encoder, model.encoder)).eval()
     twin._modules = {**model._modules, "encoder": fused}
     return twin
+
+
+def fused_encoder(encoder: nn.Module) -> nn.Module | None:
+    """A fused encoder, or an ensemble of them; None for an encoder of another kind."""
+    if isinstance(encoder, Ensemble):
+        members = [fused_encoder(member) for member in members_of(encoder)]
+        return None if None in members else Ensemble(cast(list[nn.Module], members))
+    int8 = any(isinstance(one, Int8Linear) for one in encoder.modules())
+    if int8 or not can_fuse(encoder):
+        return None
+    position = cast(Encoder, encoder).position
+    if isinstance(position, Rotary) and position.width % 2:  # channels are taken in pairs
+        return None
+    return FusedEncoder(cast(Encoder, encoder)).eval()

@@ -29,6 +29,7 @@ from glassformer.models.stacks import Decoder
 
 TokenIds = Int[Tensor, "B T"] | Int[Tensor, " N"]
 Scores = Float[Tensor, "B T V"] | Float[Tensor, "N V"]
+ClassScores = Float[Tensor, "B C"] | Float[Tensor, "B members C"]  # the latter in training
 Noise = Callable[[Vectors, Layout], Vectors]
 
 
@@ -167,14 +168,25 @@ class MaskedModel(nn.Module):
 
 
 class Classifier(nn.Module):
-    """One prediction for a sequence: encode, pool over the real tokens, score the classes."""
+    """One prediction for a sequence: encode, pool over the real tokens, score the classes.
+
+    Args:
+        to_class: From a pooled vector to the scores of the classes.
+        members: How many networks the parts are ensembles of.
+    """
 
     def __init__(
-        self, frontend: Frontend, encoder: nn.Module, pool: nn.Module, classes: int
+        self,
+        frontend: Frontend,
+        encoder: nn.Module,
+        pool: nn.Module,
+        to_class: nn.Module,
+        *,
+        members: int = 1,
     ) -> None:
         super().__init__()
         self.frontend, self.encoder, self.pool = frontend, encoder, pool
-        self.to_class = nn.Linear(frontend.dim, classes)
+        self.to_class, self.members = to_class, members
 
     def forward(
         self,
@@ -183,9 +195,17 @@ class Classifier(nn.Module):
         layout: Layout,
         mask: Mask = everything,
         noise: Noise | None = None,
-    ) -> Float[Tensor, "B C"]:
-        """Scores of the classes, one row for each sequence."""
-        return self.to_class(self.pooled(samples, layout=layout, mask=mask, noise=noise))
+    ) -> ClassScores:
+        """Scores of the classes, one row for each sequence.
+
+        In training, the members of an ensemble are scored apart, so that each learns by itself;
+        otherwise their mean is the answer.
+        """
+        scores = self.to_class(self.pooled(samples, layout=layout, mask=mask, noise=noise))
+        if self.members == 1:
+            return scores
+        each = scores.unflatten(-1, (self.members, -1))  # (B, members, C)
+        return each if self.training else each.mean(1)
 
     def pooled(
         self,

@@ -245,7 +245,7 @@ def inherited(origin: Path, defaults: Values) -> Values:
         defaults: The model settings of the job; a module that is not in them is not copied.
     """
     config = RunFolder(origin).config()
-    modules, model = {"frontend", "scale", *defaults}, plain(config.model)
+    modules, model = {"frontend", "members", "scale", *defaults}, plain(config.model)
     if config.model.encoder is None and "decoder" not in defaults:
         model["encoder"] = model["decoder"]  # a language model, used to read
     model = {key: value for key, value in model.items() if key in modules}

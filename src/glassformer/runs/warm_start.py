@@ -1,5 +1,6 @@
 """Warm starts: modules of a model that another run has trained."""
 
+import re
 import shlex
 
 import torch
@@ -19,6 +20,7 @@ def start_from(model: nn.Module, origin: RunFolder, module: str | None) -> list[
     """Copy the weights of another run into a model: one module, or all that both have.
 
     The decoder of a language model becomes an encoder, which also looks ahead, if one is needed.
+    The weights of a single model go to all members of an ensemble.
     An output layer of a different shape, as for other labels, stays freshly initialised. Returns
     the names of the copied modules.
     """
@@ -27,9 +29,10 @@ def start_from(model: nn.Module, origin: RunFolder, module: str | None) -> list[
     if not {module_of(name) for name in learned} & {module_of(name) for name in own}:
         learned = {renamed(name): tensor for name, tensor in learned.items()}
     chosen = {
-        name: tensor
-        for name, tensor in learned.items()
-        if name in own and (module is None or f"{name}.".startswith(f"{module}."))
+        name: learned[source]
+        for name in own
+        if (source := name if name in learned else without_member(name)) in learned
+        and (module is None or f"{name}.".startswith(f"{module}."))
     }
     if module is None:
         mismatched = {module_of(name) for name in chosen if chosen[name].shape != own[name].shape}
@@ -68,6 +71,15 @@ def refuse_untrained(origin: RunFolder) -> None:
 def module_of(name: str) -> str:
     """The module of a weight: the first component of its name."""
     return name.split(".")[0]
+
+
+def without_member(name: str) -> str:
+    """The name of an ensemble's weight in a single model.
+
+    >>> without_member("encoder.members.2.norm.weight")
+    'encoder.norm.weight'
+    """
+    return re.sub(r"\.members\.\d+", "", name, count=1)
 
 
 def renamed(name: str) -> str:

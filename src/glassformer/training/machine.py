@@ -11,6 +11,7 @@ from glassformer import processes
 from glassformer.config import MachineConfig
 from glassformer.errors import GlassformerError
 from glassformer.training.bf16_trial import find_verdict, known_verdict, verdict_file
+from glassformer.training.memory import keep_heap
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ def choose_machine(config: MachineConfig, *, trial: bool = False) -> Machine:
 def training_machine(config: MachineConfig) -> Machine:
     """The machine for training: bf16 is tried if necessary; all processes use one precision."""
     machine = choose_machine(config, trial=True)
+    keep_heap(machine.device)
     if processes.any_of(machine.precision == torch.float32):
         return replace(machine, precision=torch.float32)
     return machine

@@ -18,7 +18,10 @@ import torch
 PROCESS = Path("/proc/self")
 MACHINE = Path("/proc/meminfo")
 GROUP = Path("/sys/fs/cgroup")  # a container's own limit
-_trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+_libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+_trim = getattr(_libc, "malloc_trim", None)
+_set = getattr(_libc, "mallopt", None)
+TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # the names of glibc's settings
 GROWTH = 0.25  # of the heap at least, per e-fold of the steps; measured from 20 to 1,000 steps
 
 
@@ -29,6 +32,17 @@ def reset_peak(device: torch.device) -> None:
     elif device.type == "cpu":
         with suppress(OSError):  # not permitted everywhere; the peak then covers the whole process
             (PROCESS / "clear_refs").write_text("5")
+
+
+def keep_heap(device: torch.device) -> None:
+    """Have freed memory stay with the process until `trim_heap`.
+
+    Otherwise glibc gives the gradients of a large table back after every step, and the kernel
+    clears the same pages again for the next one: a tenth of the time of such a step.
+    """
+    if device.type == "cpu" and _set is not None:
+        _set(MMAP_THRESHOLD, 1 << 25)  # the largest that there is; a setting ends its adaptation
+        _set(TRIM_THRESHOLD, (1 << 31) - 1)
 
 
 def trim_heap(device: torch.device) -> None:

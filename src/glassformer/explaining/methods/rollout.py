@@ -26,7 +26,9 @@ def rollout(subject: Subject) -> Influence:
     layers_that_read(subject)
     with torch.no_grad(), watching(subject.model) as (watched, maps):
         subject.scores(watched)
-        shares = rolled_out(maps, cross_attentions(subject.model), pools(subject.model))
+        across, others = cross_attentions(subject.model), pools(subject.model)
+        each = [rolled_out(layers, across, others) for layers in maps.by_member()]
+        shares = torch.stack(each).mean(0)
     return subject.by_piece(read_off(subject, shares[..., -subject.piece_of.shape[1] :]))
 
 

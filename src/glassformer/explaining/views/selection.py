@@ -76,6 +76,8 @@ def grouped(maps: Sequence[AttentionMap]) -> list[Group]:
     for one in maps:
         name, number = layer_of(one.name)
         group = found.setdefault((name, one.queries, one.keys), Group(name=name, layers={}))
+        while number in group.layers:  # the layers of an ensemble's members are counted on
+            number += 1
         group.layers[number] = one
     return list(found.values())
 

@@ -45,14 +45,16 @@ class NgramTokens(nn.Module):
         self, tokens: Int[Tensor, "B T"] | Int[Tensor, " N"], layout: Layout
     ) -> tuple[Vectors, Layout]:
         """The vector of each token plus those of the n-grams that end with it."""
-        x, index = self.table(tokens), _row_index(layout)
-        number, shifted = tokens, tokens
+        index, number, shifted = _row_index(layout), tokens, tokens
+        buckets, whole = [], []
         for size in range(2, self.longest + 1):
             shifted = shifted.roll(1, dims=-1)
             number = (number * PRIME + shifted + 1) % (1 << 31)
-            whole = (index >= size - 1).expand_as(tokens)
-            x = x + self.grams(self._bucket(number, size)) * whole[..., None]
-        return x * self.scale, layout
+            buckets.append(self._bucket(number, size))
+            whole.append((index >= size - 1).expand_as(tokens))
+        # one look-up of all sizes: each has a gradient as large as the table
+        grams = self.grams(torch.stack(buckets)) * torch.stack(whole)[..., None]
+        return (self.table(tokens) + grams.sum(0)) * self.scale, layout
 
     def _bucket(self, number: Int[Tensor, "..."], size: int) -> Int[Tensor, "..."]:
         """The bucket of an n-gram, hashed together with its length."""

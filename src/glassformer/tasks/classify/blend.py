@@ -4,8 +4,8 @@
 
 Both are fitted to the training rows, each by itself, and the two weights to the validation rows,
 by log loss. What they gain is judged by cross-fitting: every validation row is scored with weights
-that the others gave, so that no row is used twice. Wolpert, "Stacked generalization", 1992. If both
-together are no better than one of them, that one answers alone.
+that the others gave, so that no row is used twice. Wolpert, "Stacked generalization", 1992. If the
+n-grams gain nothing, the network answers alone; if it makes them clearly worse, they do.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,13 @@ from jaxtyping import Float
 from glassformer.config.values import fitting
 from glassformer.errors import GlassformerError
 from glassformer.files import read_json, write_json
-from glassformer.metrics.calibration import Labels, Logits, log_loss, to_probabilities
+from glassformer.metrics.calibration import (
+    Labels,
+    Logits,
+    log_loss,
+    row_losses,
+    to_probabilities,
+)
 from glassformer.metrics.classification import predicted_classes, right_rows
 
 RECORD = "ngrams.json"
@@ -69,7 +75,8 @@ class Blend:
     def fit(cls, model: Logits, ngrams: Logits, labels: Labels, *, always: bool) -> "Blend":
         """The weights that suit the validation rows, and whether the n-grams are worth keeping.
 
-        Either part may end up alone: neither takes part if the other does better without it.
+        A tie between n-grams and both goes to both, which is mostly better on other rows
+        (docs/log.md).
 
         Args:
             always: Keep the n-grams whatever they gain.
@@ -78,7 +85,7 @@ class Blend:
         systems = *parts, cross_fitted(parts, labels)
         losses = [log_loss(logits, labels) for logits in systems]
         kept = always or (len(labels) >= FEW and min(losses[1:]) < losses[0])
-        alone = kept and losses[1] <= losses[2] and not always
+        alone = kept and not always and worse_than(systems[2], systems[1], labels)
         weights = np.array([0.0, 1.0]) if alone else fit_weights(parts, labels)
         scores = (
             f"{accuracy(logits, labels):.3f} and {loss:.3f}"
@@ -119,6 +126,12 @@ def cross_fitted(parts: Sequence[Logits], labels: Labels) -> Logits:
         weights = fit_weights([part[~mine] for part in parts], labels[~mine])
         found[mine] = sum(w * part[mine] for w, part in zip(weights, parts, strict=True))
     return found
+
+
+def worse_than(first: Logits, second: Logits, labels: Labels) -> bool:
+    """Whether the first has a larger log loss, by more than one standard error."""
+    more = row_losses(first, labels) - row_losses(second, labels)
+    return bool(more.mean() > more.std() / len(more) ** 0.5)
 
 
 def fit_weights(parts: Sequence[Logits], labels: Labels) -> Weights:

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 
 from glassformer.config.run import Config
 from glassformer.data.samples import Sample, Samples
-from glassformer.models.transformer import Noise
+from glassformer.models.transformer import ClassScores, Noise
 from glassformer.tasks.classify.sounds import SoundBatch, refuse_settings_of_texts
 from glassformer.tasks.classify.texts import refuse_settings_of_sounds
 from glassformer.tasks.predictor import Prediction, Predictor
@@ -62,9 +61,7 @@ class SequenceInputs(Inputs):
     def read(self, numbers: Rows, epoch: int | None) -> Read:
         return *self.sequences.padded(numbers), np.arange(len(numbers))
 
-    def forward(
-        self, model: nn.Module, batch: SoundBatch, noise: Noise | None
-    ) -> Float[Tensor, "B C"]:
+    def forward(self, model: nn.Module, batch: SoundBatch, noise: Noise | None) -> ClassScores:
         """Scores of the labels."""
         return model(batch.features, layout=batch.layout, noise=noise)
 

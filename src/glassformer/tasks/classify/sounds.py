@@ -15,7 +15,7 @@ from glassformer.data.audio.extractor import Extractor, Features
 from glassformer.data.audio.reading import Sound, read_blocks
 from glassformer.data.batches import row_rng
 from glassformer.data.samples import Sample, Samples
-from glassformer.models.transformer import Noise
+from glassformer.models.transformer import ClassScores, Noise
 from glassformer.tasks.shared.batches import LaidOutBatch
 from glassformer.tasks.shared.label_inputs import Inputs, Read, Rows
 from glassformer.tasks.shared.own_models import given
@@ -107,9 +107,7 @@ class SoundInputs(Inputs):
             sounds = list(map(self.sounds.augmented, rows, rngs))
         return *padded_features(sounds), np.arange(len(rows))
 
-    def forward(
-        self, model: nn.Module, batch: SoundBatch, noise: Noise | None
-    ) -> Float[Tensor, "B C"]:
+    def forward(self, model: nn.Module, batch: SoundBatch, noise: Noise | None) -> ClassScores:
         """Scores of the labels."""
         return model(batch.features, layout=batch.layout, **given(noise=noise))
 

@@ -12,6 +12,7 @@ from glassformer.config.values import Values
 from glassformer.data.samples import Samples
 
 FEWEST = 1_000  # training rows
+FEW = 1_500_000  # characters of all texts
 LOOKED_AT = 1_000  # texts that tell how long they are
 SHORT, LONG = 60, 600  # characters of a text
 MANY, MOST = 5_000_000, 100_000_000  # characters of all texts
@@ -29,6 +30,7 @@ def suited_to(samples: Samples, accelerated: bool) -> Values:
     many = rows * length > MANY
     found = by_characters() if length <= SHORT else by_words(many=many)
     found["train"]["refit"] = not many  # where rows are few, each counts
+    found["model"]["members"] = 1 if many else 2 if rows * length > FEW else 4
     if length > LONG:
         found["task"] |= {"max_length": 512, "long": "both"}
     return found
@@ -38,7 +40,7 @@ def by_characters() -> Values:
     """Names, phrases and short questions say more by their characters."""
     tokens = {"kind": "characters"}
     data = {"batch_tokens": 4096, "token_dropout": 0.1, "tokenizer": tokens}
-    return one_block(data, grams=5, buckets=100_000, dropout=0.4, lr=3e-3, epochs=6.0)
+    return one_block(data, grams=5, buckets=100_000, dropout=0.25, lr=3e-3, epochs=6.0)
 
 
 def by_words(*, many: bool) -> Values:

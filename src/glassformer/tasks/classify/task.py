@@ -16,6 +16,7 @@ from glassformer.config.run import Config
 from glassformer.data.samples import Samples
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
+from glassformer.models.ensemble import members_of
 from glassformer.tasks.classify.blend import Blend, NgramPart
 from glassformer.tasks.classify.sequences import SequenceInputs
 from glassformer.tasks.classify.sounds import SoundInputs
@@ -58,16 +59,18 @@ class ClassifyTask(LabelTask):
         assert isinstance(self.inputs, TextInputs)
         tokens, rows = self.inputs.tokens, self.samples.rows("train")
         texts = tokens.take(rows, int(tokens.lengths[rows].max()))
-        table = model.get_parameter("frontend.table.weight")
+        tables = [one.get_parameter("table.weight") for one in members_of(model.frontend)]
+        vocabulary, dim = tables[0].shape
         vectors, known = word_vectors(
             torch.from_numpy(texts.values).long(),
             torch.from_numpy(texts.row_of),
-            vocabulary=table.shape[0],
-            dim=table.shape[1],
+            vocabulary=vocabulary,
+            dim=dim,
             seed=self.config.seed,
         )
         with torch.no_grad():
-            table[known] = vectors[known]
+            for table in tables:
+                table[known] = vectors[known]
         return f"the vectors of {len(known):,} tokens start from the tokens around them"
 
     def lengths(self, split: str) -> Int[np.ndarray, " rows"]:

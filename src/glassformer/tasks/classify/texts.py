@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import nn
 
 from glassformer.config import require
 from glassformer.config.run import Config
@@ -16,7 +16,7 @@ from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Sample, Samples
 from glassformer.data.text.bpe_dropout import BpeDropout
 from glassformer.data.text.tokenizer import Tokenizer
-from glassformer.models.transformer import Noise
+from glassformer.models.transformer import ClassScores, Noise
 from glassformer.tasks.classify.long_texts import WAYS
 from glassformer.tasks.shared.batches import TextBatch, text_batch
 from glassformer.tasks.shared.label_inputs import Inputs, Read, Rows
@@ -145,9 +145,7 @@ class TextInputs(Inputs):
     def mixes_lengths(self) -> bool:
         return not self.padded and attends(self.config.model)
 
-    def forward(
-        self, model: nn.Module, batch: TextBatch, noise: Noise | None
-    ) -> Float[Tensor, "B C"]:
+    def forward(self, model: nn.Module, batch: TextBatch, noise: Noise | None) -> ClassScores:
         """Scores of the labels."""
         return model(batch.ids, layout=batch.layout, **given(noise=noise))
 

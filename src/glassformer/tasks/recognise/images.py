@@ -25,7 +25,7 @@ from glassformer.data.images.fitting import fitted
 from glassformer.data.images.reading import read_image
 from glassformer.data.samples import Sample, Samples
 from glassformer.errors import GlassformerError
-from glassformer.models.transformer import Noise
+from glassformer.models.transformer import ClassScores, Noise
 from glassformer.tasks.recognise.settings import RecogniseConfig
 from glassformer.tasks.shared.batches import LaidOutBatch, pad_first
 from glassformer.tasks.shared.image_data import picture_of
@@ -166,9 +166,7 @@ class ImageInputs(Inputs):
         alpha = self.settings.augment.mixup
         return int(self.train[rng.integers(len(self.train))]), float(rng.beta(alpha, alpha))
 
-    def forward(
-        self, model: nn.Module, batch: ImageBatch, noise: Noise | None
-    ) -> Float[Tensor, "B C"]:
+    def forward(self, model: nn.Module, batch: ImageBatch, noise: Noise | None) -> ClassScores:
         """Scores of the labels."""
         return model(batch.images, layout=batch.layout, **given(noise=noise))
 

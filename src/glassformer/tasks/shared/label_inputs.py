@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor, nn
 
 from glassformer.config.run import Config
 from glassformer.core.layout import Layout
 from glassformer.data.samples import Sample, Samples
 from glassformer.errors import GlassformerError
-from glassformer.models.transformer import Noise
+from glassformer.models.transformer import ClassScores, Noise
 
 Rows = Int[np.ndarray, " chosen"]
 Read = tuple[Tensor, Layout, Int[np.ndarray, " pieces"]]  # and which row each piece is of
@@ -72,7 +72,7 @@ class Inputs(ABC):
         """What is read of some samples; None for the epoch leaves all randomness out."""
 
     @abstractmethod
-    def forward(self, model: nn.Module, batch: Any, noise: Noise | None) -> Float[Tensor, "B C"]:
+    def forward(self, model: nn.Module, batch: Any, noise: Noise | None) -> ClassScores:
         """The scores of the labels."""
 
     @abstractmethod

@@ -10,6 +10,7 @@ from glassformer.errors import GlassformerError, unknown
 from glassformer.explaining.copies import eager_copy
 from glassformer.explaining.parts import Target
 from glassformer.explaining.subject import Subject, log_odds
+from glassformer.models.ensemble import Ensemble
 from glassformer.models.pooling import AttentionPool, in_rows
 from glassformer.models.transformer import Classifier
 from glassformer.tasks.shared.label_answers import ClassAnswers
@@ -55,7 +56,13 @@ class LabelSubject(Subject):
 
 
 def pool_weights(pool: nn.Module, x: Vectors, layout: Layout) -> Float[Tensor, "rows Q"]:
-    """The weight of each vector in a pool; of a maximum, the share of its channels."""
+    """The weight of each vector in a pool; of a maximum, the share of its channels.
+
+    Of an ensemble of pools, the mean of their weights.
+    """
+    if isinstance(pool, Ensemble):
+        each = [pool_weights(*one, layout) for one in pool.shares(x)]
+        return torch.stack(each).mean(0)
     rows, real = in_rows(x, layout)
     if isinstance(pool, AttentionPool):
         return pool.weigh(rows, real)[..., 0]

@@ -25,7 +25,7 @@ from glassformer.errors import GlassformerError
 from glassformer.files import read_json, write_json
 from glassformer.metrics.calibration import log_loss
 from glassformer.models.build import build_classifier
-from glassformer.models.transformer import Classifier, Noise
+from glassformer.models.transformer import Classifier, ClassScores, Noise
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.shared.label_answers import ClassAnswers
 from glassformer.tasks.shared.label_inputs import Inputs
@@ -120,35 +120,33 @@ class LabelTask(JobTask[Any, Tensor, ClassAnswers]):
     def mixes_lengths(self) -> bool:
         return self.inputs.mixes_lengths
 
-    def forward(
-        self, model: nn.Module, batch: Any, *, noise: Noise | None = None
-    ) -> Float[Tensor, "B C"]:
+    def forward(self, model: nn.Module, batch: Any, *, noise: Noise | None = None) -> ClassScores:
         """Scores of the labels, in fp32."""
         return self.inputs.forward(model, batch, noise).float()
 
-    def loss(self, output: Float[Tensor, "B C"], batch: Any) -> Loss:
+    def loss(self, output: ClassScores, batch: Any) -> Loss:
+        scores = output.reshape(-1, self.classes)  # (B * members, C)
+        labels = batch.labels.repeat_interleave(len(scores) // len(output), 0)
         smoothing = self.settings.label_smoothing
         if self.labels.multi:
-            target = batch.labels * (1 - smoothing) + smoothing / 2
+            target = labels * (1 - smoothing) + smoothing / 2
             rare = self._weights(output.device) if self.settings.class_weights else None
             losses = F.binary_cross_entropy_with_logits(
-                output, target, pos_weight=rare, reduction="none"
+                scores, target, pos_weight=rare, reduction="none"
             ).sum(1)
         else:
-            losses = F.cross_entropy(
-                output, batch.labels, reduction="none", label_smoothing=smoothing
-            )
-        known = batch.labels.reshape(len(losses), -1)[:, 0] != IGNORED
-        return self._counted(losses, batch, known)
+            losses = F.cross_entropy(scores, labels, reduction="none", label_smoothing=smoothing)
+        known = batch.labels.reshape(len(output), -1)[:, 0] != IGNORED
+        return self._counted(of_rows(losses, output), batch, known)
 
-    def divergence(self, a: Float[Tensor, "B C"], b: Float[Tensor, "B C"], batch: Any) -> Loss:
+    def divergence(self, a: ClassScores, b: ClassScores, batch: Any) -> Loss:
         if self.labels.multi:
             yes, no = F.logsigmoid(a), F.logsigmoid(-a)
             apart = yes.exp() * (yes - F.logsigmoid(b)) + no.exp() * (no - F.logsigmoid(-b))
         else:
             log_a, log_b = a.log_softmax(-1), b.log_softmax(-1)
             apart = log_a.exp() * (log_a - log_b)
-        return self._counted(apart.sum(1), batch)
+        return self._counted(of_rows(apart.sum(-1), a), batch)
 
     def _counted(
         self, losses: Float[Tensor, " B"], batch: Any, known: Bool[Tensor, " B"] | None = None
@@ -186,6 +184,11 @@ class LabelTask(JobTask[Any, Tensor, ClassAnswers]):
             "macro_f1": found.macro_f1(),
             "loss": log_loss(found.logits, found.labels),
         }
+
+
+def of_rows(losses: Float[Tensor, "..."], output: ClassScores) -> Float[Tensor, " B"]:
+    """The loss of each row: the mean over the members of an ensemble."""
+    return losses.reshape(len(output), -1).mean(1)
 
 
 def nothing_known(

@@ -1,0 +1,100 @@
+"""A run whose classifier is an ensemble: what every other run can do, it does, too."""
+
+import numpy as np
+import pytest
+import torch
+from quick import quickly
+from small_runs import learn, same, weights, write_reviews
+
+import glassformer
+from glassformer.errors import GlassformerError
+from glassformer.explaining.views.selection import grouped, select
+from glassformer.runs import api
+from glassformer.training import loop
+from glassformer.training.weights import read_tensors
+
+MEMBERS, DIM = 3, 16
+ENSEMBLE = (f"model.members={MEMBERS}", "model.pool=attention", "model.encoder.depth=2")
+TEXT = "The film was great, with some people who said: a lovely town."
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ensemble")
+    with quickly():
+        return learn(write_reviews(folder / "x.csv"), folder / "run", *ENSEMBLE, steps=20)
+
+
+def test_its_folder_is_the_whole_model(run):
+    again = glassformer.load(run.folder.path)
+    texts = [TEXT, "A dull story.", "people"]
+    probabilities = [
+        [one.details["probabilities"]["good"] for one in some.predict(texts)]
+        for some in (run, again)
+    ]
+    assert probabilities[0] == probabilities[1]
+    assert len({*probabilities[0]}) == 3
+    assert sum(name.startswith("to_class.") for name in weights(run.folder.path)) == 2 * MEMBERS
+
+
+def test_training_goes_on_as_if_it_was_never_interrupted(run, tmp_path, monkeypatch):
+    data, original, calls = write_reviews(tmp_path / "x.csv"), loop.update_weights, []
+
+    def interrupted(*args):
+        calls.append(args)
+        if len(calls) == 11:
+            raise KeyboardInterrupt
+        original(*args)
+
+    with quickly(), monkeypatch.context() as patch:
+        patch.setattr(loop, "update_weights", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            learn(data, tmp_path / "run", *ENSEMBLE, "train.save_every=7", steps=20)
+    with quickly():
+        resumed = api.resume(tmp_path / "run", quiet=True)
+    assert same(weights(resumed.folder.path), weights(run.folder.path))
+
+
+@pytest.mark.parametrize("method", ["attention", "attention_x_gradient", "rollout", "occlusion"])
+def test_its_answers_are_explained_by_all_members(run, method):
+    found = run.explain(TEXT, method=method)
+    assert found.influence.shape == (2, len(found.pieces))
+    assert found.influence.abs().sum() > 0
+    if method == "rollout":  # shares of one text, whatever the number of members
+        assert 0.5 < found.influence[0].sum() <= 1 + 1e-4
+
+
+def test_the_layers_of_its_members_are_counted_on(run):
+    maps = run.explain(TEXT, method="attention").attention
+    groups = {group.name: sorted(group.layers) for group in grouped(maps)}
+    assert groups == {"encoder": [*range(2 * MEMBERS)], "pool": [*range(MEMBERS)]}
+    last = [one for one in maps if one.name.startswith("encoder.members.2.blocks.1.")]
+    shown = select(maps, layer="encoder.5", head=1).attention.weights
+    torch.testing.assert_close(shown[0], last[0].weights[1].float())
+
+
+def test_a_text_has_the_vectors_of_all_members(run):
+    predictor = run.configured()
+    vectors = predictor.embed(run.model, [TEXT, "A dull story."])
+    assert vectors.shape == (2, MEMBERS * DIM)
+    assert not np.allclose(vectors[0, :DIM], vectors[0, DIM : 2 * DIM])
+
+
+def test_members_all_start_from_the_weights_of_a_single_model(tmp_path):
+    data = write_reviews(tmp_path / "x.csv")
+    with quickly():
+        first = learn(data, tmp_path / "first", steps=1)
+        later = learn(data, tmp_path / "later", "model.members=2", from_=tmp_path / "first")
+        third = learn(data, tmp_path / "third", from_=tmp_path / "later", steps=1)
+    single, started = weights(first.folder.path), read_tensors(later.folder.initial)
+    for name in (
+        "encoder.members.{}.blocks.0.attention.to_q.weight",
+        "frontend.members.{}.table.weight",
+    ):
+        for member in range(2):
+            expected = single[name.replace(".members.{}", "")]
+            torch.testing.assert_close(started[name.format(member)], expected)
+    assert third.config.model.members == 2
+    assert same(read_tensors(third.folder.initial), weights(later.folder.path))
+    with pytest.raises(GlassformerError, match="has nothing that fits"):
+        learn(data, tmp_path / "fourth", "model.members=1", from_=tmp_path / "later")

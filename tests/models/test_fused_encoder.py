@@ -16,6 +16,7 @@ from glassformer.config import (
 from glassformer.core.int8 import Int8Linear
 from glassformer.core.layout import Layout, pack
 from glassformer.core.masks import causal
+from glassformer.core.steps import linear
 from glassformer.core.steps.linear import MANY_PRODUCTS, StepLinear, rows_to_pack
 from glassformer.models.build import build_classifier
 from glassformer.models.fused_encoder import FusedEncoder
@@ -102,6 +103,15 @@ def test_rows_longer_than_all_before_are_turned_as_far():
     for length in (3, 270, 5):
         ids, layout = tokens(2, length), Layout.full(2, length)
         torch.testing.assert_close(twin(ids, layout=layout), model(ids, layout=layout))
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("name", USUAL)
+def test_a_single_vector_meets_the_weights_of_the_fused_encoder(name, monkeypatch):
+    monkeypatch.setattr(linear, "can_slice", lambda weight: True)  # as in wide layers
+    model, layout = classifier(**USUAL[name]), Layout.full(1, 1)
+    ids = tokens(1, 1)
+    torch.testing.assert_close(for_inference(model)(ids, layout=layout), model(ids, layout=layout))
 
 
 @pytest.mark.parametrize("name", UNUSUAL)

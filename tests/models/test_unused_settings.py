@@ -69,6 +69,7 @@ OTHER = {  # another value for every setting of a stack
 }
 OTHER_MODEL = {
     "pool": "max",
+    "members": 2,
     "scale": False,
     "softcap": 0.5,
     "tie": False,

@@ -96,5 +96,5 @@ def test_members_all_start_from_the_weights_of_a_single_model(tmp_path):
             torch.testing.assert_close(started[name.format(member)], expected)
     assert third.config.model.members == 2
     assert same(read_tensors(third.folder.initial), weights(later.folder.path))
-    with pytest.raises(GlassformerError, match="has nothing that fits"):
-        learn(data, tmp_path / "fourth", "model.members=1", from_=tmp_path / "later")
+    with pytest.raises(GlassformerError, match="of 2 members cannot start one of 4; use model"):
+        learn(data, tmp_path / "fourth", "model.members=4", from_=tmp_path / "later")

@@ -178,6 +178,24 @@ def test_no_pretrain_does_nothing_of_it(data, tmp_path, monkeypatch):
 # Learning the texts first
 
 
+def test_all_members_of_an_ensemble_begin_with_what_one_model_learned(data, tmp_path):
+    settings = ("pretrain=yes", "model.members=2")
+    run = learn(data, tmp_path / "run", *settings, steps=2, pretrain=True)
+    learned, initial = weights(tmp_path / "run" / "pretrain"), read_tensors(run.folder.initial)
+    name = "encoder{}.blocks.0.attention.to_q.weight"
+    for member in range(2):
+        assert initial[name.format(f".members.{member}")].equal(learned[name.format("")])
+
+
+def test_a_trial_gives_what_was_learned_to_all_members(data, tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(pretraining, "run_through", lambda task, model, setup: seen.append(model))
+    learn(data, tmp_path / "run", "model.members=2", steps=2, pretrain=True)
+    _, before, after = seen
+    learned = before.encoder.blocks[0].attention.to_q.weight
+    assert all(m.blocks[0].attention.to_q.weight.equal(learned) for m in after.encoder.members)
+
+
 def test_asked_for_it_begins_with_what_was_learned_without_a_trial(data, tmp_path, monkeypatch):
     def never(*_):
         raise AssertionError("it was tried")

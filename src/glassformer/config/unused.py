@@ -61,8 +61,7 @@ def why_unused(name: str, config: ModelConfig, model: str | None = None) -> str 
     if table == "frontend" and rest not in ("", "kind", *SETTINGS_OF_FRONTEND.get(frontend, ())):
         kinds = [kind for kind, used in SETTINGS_OF_FRONTEND.items() if rest in used]
         return f"with model.frontend.kind = {frontend}, only with {', '.join(kinds)}"
-    embeds = config.decoder is not None or frontend in EMBEDS
-    if table in ("scale", "members") and not embeds:
+    if table == "scale" and config.decoder is None and frontend not in EMBEDS:
         return f"with model.frontend.kind = {frontend}"
     stack = getattr(config, table) if table in ("encoder", "decoder") else None
     if stack is None or not rest:

@@ -3,8 +3,9 @@
     vectors = [member 1 | member 2 | ...]        along the channels
 
 Each member has its own share of the channels from the frontend to the scores, and nothing passes
-between them: trained together, each learns what it would learn alone. They differ by their initial
-weights and by dropout, so their mistakes partly cancel out. Lakshminarayanan et al., 2017.
+between them: trained together, each learns as it would alone, but for the norm that gradients are
+clipped to. They differ by their initial weights and by dropout, so their mistakes partly cancel
+out. Lakshminarayanan et al., 2017.
 """
 
 from collections.abc import Iterator, Sequence

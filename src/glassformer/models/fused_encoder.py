@@ -198,7 +198,7 @@ def centring(linear: StepLinear) -> StepLinear:
 
 
 def _with(linear: StepLinear, columns: Tensor, bias: Tensor | None) -> StepLinear:
-    return replace(linear, weight=columns.t(), columns=columns, bias=bias)
+    return replace(linear, weight=columns.t(), columns=columns, bias=bias, sliced=None)
 
 
 def with_fused_encoder(model: Classifier) -> Classifier:

@@ -29,6 +29,7 @@ from glassformer.training.checkpoints import checkpoint_weights, intact_best
 from glassformer.training.fsdp import gathered, is_sharded, shard
 from glassformer.training.loader import evaluation_rows, load_for_evaluation
 from glassformer.training.machine import Machine, choose_machine, training_machine
+from glassformer.training.memory import trim_heap
 from glassformer.training.progress import Progress
 from glassformer.training.recovery import train_with_recovery
 from glassformer.training.setup import Event, TrainSetup
@@ -89,6 +90,7 @@ def fit(run: Prepared, display: Display, deadline: Clock | None = None) -> FitRe
     forecaster.report(folder, display)
     model = gathered_model(state.model, task, config, folder)
     calibrate(task, model, setup, display)
+    trim_heap(machine.device)
     progress = state.progress
     return FitResult(config, task, model, setup, progress.seconds, progress.step, kept)
 

@@ -205,9 +205,12 @@ def described(label: str) -> str:
 
     >>> [described(label) for label in ("3.5", "encoder.3", "cross.3", "0.1, 0.2")]
     ['head 3.5', 'layer encoder.3', 'all heads of cross.3', 'heads 0.1, 0.2']
+    >>> described("encoder.members.0.1")
+    'layer encoder.members.0.1'
     """
     parts = [part.strip() for part in label.split(",")]
-    kinds = {"head" if len(re.findall(r"\d+", part)) > 1 else "layer" for part in parts}
+    bare = [re.sub(r"\.members\.\d+", "", part) for part in parts]
+    kinds = {"head" if len(re.findall(r"\d+", part)) > 1 else "layer" for part in bare}
     if len(parts) > 1:
         return f"{kinds.pop()}s {label}" if len(kinds) == 1 else label
     whole = kinds == {"layer"} and label.startswith("cross.")

@@ -27,7 +27,7 @@ from glassformer.runs.fit import answers_on, fit
 from glassformer.runs.folder import RunFolder, read_json, reporter_of
 from glassformer.runs.prepare import Prepared, initial_model, put_initial
 from glassformer.runs.timing import TRIED, Clock, step_pace, steps_in, steps_of_flops
-from glassformer.runs.warm_start import fresh_model, start_from
+from glassformer.runs.warm_start import fresh_model, shared, start_from
 from glassformer.tasks.job import AnyTask
 from glassformer.training.loop import train
 from glassformer.training.machine import training_machine
@@ -118,7 +118,7 @@ def try_both(run: Prepared, display: Display, steps: int) -> Trial:
     machine = training_machine(config.machine)
     first = open_first_stage(folder, config, 1)
     setup = short_setup(config, steps)
-    gaps = short_setup(first.config, max(1, round(steps / first.relative_work)))
+    gaps = short_setup(first.config, max(1, round(steps * work_of(config, first))))
     display.say(f"testing whether pretraining helps, for {3 * steps + gaps.steps:,} steps")
 
     def model_of(some: AnyTask) -> nn.Module:
@@ -129,7 +129,7 @@ def try_both(run: Prepared, display: Display, steps: int) -> Trial:
     before = model_of(first)
     run_through(first, before, gaps)
     after = model_of(task)
-    learned = {name: t for name, t in weights_of(before).items() if name in weights_of(after)}
+    learned = shared(weights_of(before), weights_of(after))
     load_weights(after, weights_of(after) | learned, "the trial")
     run_through(task, after, setup)
 
@@ -169,7 +169,12 @@ def pretrain_steps(folder: RunFolder, config: Config, deadline: Clock | None) ->
     if config.train.steps is None and deadline is not None:
         step = step_pace(first, short_setup(first.config, TRIED)).step
         return max(1, int(SHARE * deadline.left / step))
-    return max(1, round(TIMES * (config.train.steps or 1) / first.relative_work))
+    return max(1, round(TIMES * (config.train.steps or 1) * work_of(config, first)))
+
+
+def work_of(config: Config, first: AnyTask) -> float:
+    """The steps of the first stage that take as long as one of the job."""
+    return config.model.members / first.relative_work  # it trains a single model
 
 
 def short_setup(config: Config, steps: int) -> TrainSetup:

@@ -6,13 +6,15 @@ import shlex
 import torch
 from torch import nn
 
+from glassformer.config import require
 from glassformer.errors import GlassformerError
 from glassformer.runs.checksums import refuse_changed
 from glassformer.runs.folder import RunFolder
 from glassformer.tasks.job import AnyTask
-from glassformer.training.weights import load_weights, read_tensors, weights_of
+from glassformer.training.weights import Weights, load_weights, read_tensors, weights_of
 
 BODY = ("frontend", "encoder", "decoder")  # a model whose body does not fit is another model
+MEMBER = re.compile(r"\.members\.(\d+)")
 READING = {"tokens": "frontend", "decoder": "encoder"}  # a language model, used to read
 
 
@@ -28,11 +30,16 @@ def start_from(model: nn.Module, origin: RunFolder, module: str | None) -> list[
     learned, own = read_tensors(origin.model), weights_of(model)
     if not {module_of(name) for name in learned} & {module_of(name) for name in own}:
         learned = {renamed(name): tensor for name, tensor in learned.items()}
+    theirs, ours = members_in(learned), members_in(own)
+    require(
+        theirs in (1, ours),
+        f"{origin.path}: an ensemble of {theirs} members cannot start one of {ours}; use "
+        f"model.members={theirs}",
+    )
     chosen = {
-        name: learned[source]
-        for name in own
-        if (source := name if name in learned else without_member(name)) in learned
-        and (module is None or f"{name}.".startswith(f"{module}."))
+        name: tensor
+        for name, tensor in shared(learned, own).items()
+        if module is None or f"{name}.".startswith(f"{module}.")
     }
     if module is None:
         mismatched = {module_of(name) for name in chosen if chosen[name].shape != own[name].shape}
@@ -73,13 +80,24 @@ def module_of(name: str) -> str:
     return name.split(".")[0]
 
 
+def shared(learned: Weights, own: Weights) -> Weights:
+    """The learned weights by the names of a model's own; those of one go to all members."""
+    sources = {name: name if name in learned else without_member(name) for name in own}
+    return {name: learned[source] for name, source in sources.items() if source in learned}
+
+
+def members_in(weights: Weights) -> int:
+    """The number of members of the model that has these weights."""
+    return len({found[1] for name in weights if (found := MEMBER.search(name))}) or 1
+
+
 def without_member(name: str) -> str:
     """The name of an ensemble's weight in a single model.
 
     >>> without_member("encoder.members.2.norm.weight")
     'encoder.norm.weight'
     """
-    return re.sub(r"\.members\.\d+", "", name, count=1)
+    return MEMBER.sub("", name, count=1)
 
 
 def renamed(name: str) -> str:

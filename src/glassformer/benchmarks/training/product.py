@@ -65,6 +65,8 @@ def followed(
     given = {item.name: getattr(stage, item.name) for item in fields(stage)}
     given |= {"run": folder / recipe, "device": device.type}
     values = merge_values(stage.values, {"machine": {"threads": torch.get_num_threads()}})
+    if stage.values.get("model", {}).get("members"):  # a peer is one network
+        values = merge_values(values, {"model": {"members": 1}})
     if instead is not None:
         data, others = instead
         given |= {"data": (str(data),), "columns": {}, "group": None}

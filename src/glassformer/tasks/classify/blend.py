@@ -85,7 +85,8 @@ class Blend:
         systems = *parts, cross_fitted(parts, labels)
         losses = [log_loss(logits, labels) for logits in systems]
         kept = always or (len(labels) >= FEW and min(losses[1:]) < losses[0])
-        alone = kept and not always and worse_than(systems[2], systems[1], labels)
+        harmed = losses[2] >= losses[0] or worse_than(systems[2], systems[1], labels)
+        alone = kept and harmed and not always
         weights = np.array([0.0, 1.0]) if alone else fit_weights(parts, labels)
         scores = (
             f"{accuracy(logits, labels):.3f} and {loss:.3f}"

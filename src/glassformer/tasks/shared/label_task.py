@@ -125,7 +125,7 @@ class LabelTask(JobTask[Any, Tensor, ClassAnswers]):
         return self.inputs.forward(model, batch, noise).float()
 
     def loss(self, output: ClassScores, batch: Any) -> Loss:
-        scores = output.reshape(-1, self.classes)  # (B * members, C)
+        scores = output.flatten(0, -2)  # (B * members, C)
         labels = batch.labels.repeat_interleave(len(scores) // len(output), 0)
         smoothing = self.settings.label_smoothing
         if self.labels.multi:

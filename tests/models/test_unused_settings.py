@@ -1,5 +1,6 @@
 """Settings that do nothing are known by name: every setting of every model is varied."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -20,6 +21,7 @@ from glassformer.models.build import (
     build_masked_model,
     build_transformer,
 )
+from glassformer.models.frontends.words import Spelling
 
 V, B, T = 11, 3, 7
 STACK = {"dim": 12, "depth": 1, "max_length": 13, "dropout": 0.1, "attention": {"heads": 3}}
@@ -83,6 +85,7 @@ OTHER_MODEL = {
     "frontend.position": "sinusoidal",
     "frontend.grams": 3,
     "frontend.buckets": 19,
+    "frontend.words": 2,
 }
 FRONTENDS = {
     "tokens": {"kind": "tokens"},
@@ -120,11 +123,18 @@ CASES = {  # a model, its settings, and others to try
         )
         for name in ("softmax", "gru", "tcn")
     },
+    "ensemble of n-grams": (
+        "classifier",
+        encoder("gru") | {"frontend": FRONTENDS["ngrams"], "members": 3},
+        OTHER_MODEL,
+    ),
     "masked language model": ("masked language model", encoder("gru"), OTHER_MODEL),
     "language model": ("language model", {"decoder": STACK}, OTHER_MODEL),
 }
 MAKE = {
-    "classifier": lambda config: build_classifier(config, classes=2, source=V),
+    "classifier": lambda config: build_classifier(
+        config, classes=2, source=V, spelling=Spelling(np.full(V, 2), 1)
+    ),
     "encoder-decoder": lambda config: build_transformer(config, vocabulary=V),
     "masked language model": lambda config: build_masked_model(config, vocabulary=V),
     "language model": lambda config: build_language_model(config, vocabulary=V),

@@ -106,3 +106,47 @@ def test_members_all_start_from_the_weights_of_a_single_model(tmp_path):
     assert same(read_tensors(third.folder.initial), weights(later.folder.path))
     with pytest.raises(GlassformerError, match="of 2 members cannot start one of 4; use model"):
         learn(data, tmp_path / "fourth", "model.members=4", from_=tmp_path / "later")
+
+
+WORDS = (
+    *("model.members=2", "model.pool=attention", "model.frontend.kind=ngrams"),
+    *("model.frontend.words=2", "data.tokenizer.kind=characters"),
+)
+
+
+@pytest.fixture(scope="module")
+def readers(tmp_path_factory):
+    """A run of two members, one of which reads words."""
+    folder = tmp_path_factory.mktemp("readers")
+    with quickly():
+        return learn(write_reviews(folder / "x.csv"), folder / "run", *WORDS, steps=20)
+
+
+def test_members_that_read_words_are_found_in_a_folder_again(readers):
+    texts = [TEXT, "a dull story", "?", "好 wonderful"]
+    expected = [one.confidence for one in readers.predict(texts)]
+    again = glassformer.load(readers.folder.path)
+    assert [one.confidence for one in again.predict(texts)] == expected
+    assert [again.predict(text).confidence for text in texts] == pytest.approx(expected, abs=1e-5)
+    assert len({*expected}) == len(texts)
+
+
+@pytest.mark.parametrize(
+    "method",
+    ["attention", "rollout", "attention_x_gradient", "integrated_gradients", "occlusion"],
+)
+def test_what_members_read_as_words_is_explained_by_every_method(readers, method):
+    found = readers.explain(TEXT, method=method)
+    assert found.influence.shape == (2, len(found.pieces))
+    assert found.influence.isfinite().all()
+    assert found.influence.abs().sum() > 0
+    names = [one.name for one in found.attention]
+    assert "encoder.members.1.inside.blocks.0.attention" in names
+    assert len({(one.queries, one.keys) for one in found.attention}) == 2  # one of them of pools
+
+
+def test_words_are_read_from_characters_alone(tmp_path):
+    data = write_reviews(tmp_path / "x.csv")
+    settings = [one for one in WORDS if "tokenizer" not in one]
+    with pytest.raises(GlassformerError, match="reads words from characters, but the tokens are"):
+        learn(data, tmp_path / "run", *settings, "data.tokenizer.kind=words", steps=1)

@@ -7,6 +7,8 @@ from glassformer.runs.request import TrainRequest
 from glassformer.tasks.classify import suited
 from glassformer.tasks.classify.suited import FEWEST, suited_to
 
+SENTENCE = "a film with two plots " * 5
+
 
 @pytest.fixture
 def samples(tmp_path):
@@ -25,14 +27,29 @@ def resolved(samples, **options):
     return TrainRequest(**given | options).resolve(samples)
 
 
-def test_names_are_read_by_characters_and_sentences_by_words(samples):
-    names, sentences = samples("Bodensee", FEWEST), samples("a film with two plots " * 5, FEWEST)
-    assert resolved(names).data.tokenizer.kind == "characters"
-    assert resolved(sentences).data.tokenizer.kind == "words"
-    for found in (resolved(names), resolved(sentences)):
-        assert found.model.frontend.kind == "ngrams"
-        assert (found.model.encoder.depth, found.train.epochs) == (1, 6.0)
-        assert found.train.refit
+def test_names_are_read_by_characters_longer_texts_by_words_and_sentences_by_both(samples):
+    texts = {"names": "Bodensee", "sentences": SENTENCE, "paragraphs": SENTENCE * 4}
+    found = {name: resolved(samples(text, FEWEST)) for name, text in texts.items()}
+    kinds = {
+        name: (one.data.tokenizer.kind, one.model.frontend.words) for name, one in found.items()
+    }
+    assert kinds == {
+        "names": ("characters", 0),
+        "sentences": ("characters", 2),
+        "paragraphs": ("words", 0),
+    }
+    for one in found.values():
+        assert one.model.frontend.kind == "ngrams"
+        assert (one.model.encoder.depth, one.train.refit) == (1, True)
+    assert found["sentences"].data.tokenizer.lowercase
+    assert found["sentences"].task.max_length > 5 * len(SENTENCE) / 2
+
+
+def test_many_sentences_are_read_once(samples, monkeypatch):
+    monkeypatch.setattr(suited, "FEW", len(SENTENCE) * FEWEST - 1)
+    found = resolved(samples(SENTENCE, FEWEST))
+    assert (found.data.tokenizer.kind, found.model.frontend.words) == ("words", 0)
+    assert found.model.members == 2
 
 
 def test_long_texts_are_read_from_both_ends_in_fewer_epochs(samples):
@@ -40,11 +57,11 @@ def test_long_texts_are_read_from_both_ends_in_fewer_epochs(samples):
     assert (reviews.task.long, reviews.train.epochs) == ("both", 3.0)
     assert reviews.task.vectors == "ppmi"
     assert not reviews.train.refit
-    assert resolved(samples("a film with two plots " * 5, FEWEST)).task.long == "head"
+    assert resolved(samples(SENTENCE, FEWEST)).task.long == "head"
 
 
 def test_the_fewer_texts_the_more_members(samples):
-    texts = {4: "a film with two plots " * 5, 2: "a film " * 300, 1: "a film " * 1000}
+    texts = {4: SENTENCE, 2: "a film " * 300, 1: "a film " * 1000}
     found = {count: resolved(samples(text, FEWEST)).model.members for count, text in texts.items()}
     assert found == {4: 4, 2: 2, 1: 1}
 

@@ -118,6 +118,8 @@ class FrontendConfig:
             column) (patches).
         grams: The longest n-gram, in tokens (ngrams).
         buckets: Number of vectors that the n-grams share (ngrams).
+        words: The longest phrase, in words, that every second member of an ensemble reads instead
+            of n-grams of characters; 0 if all members read the same (ngrams).
     """
 
     kind: str = "tokens"
@@ -131,6 +133,7 @@ class FrontendConfig:
     position: str = "learned"
     grams: int = 2
     buckets: int = 100_000
+    words: int = 0
 
     def __post_init__(self) -> None:
         if not is_own(self.kind):
@@ -142,6 +145,7 @@ class FrontendConfig:
             self.grams > 1,
             f"frontend.grams must be 2 or more, got {self.grams}; frontend.kind = tokens has none",
         )
+        require(self.words >= 0, f"frontend.words must be 0 or more, got {self.words}")
         power = self.factor > 1 and self.factor & (self.factor - 1) == 0
         require(power, f"frontend.factor must be 2, 4, 8 ...; got {self.factor}")
 
@@ -182,6 +186,11 @@ class ModelConfig:
         positive("members", self.members)
         choose("ngrams", self.ngrams, NGRAMS_NAMES)
         above_zero("softcap", self.softcap)
+        require(
+            self.members > 1 or not self.frontend.words,
+            "frontend.words is what every second member of an ensemble reads, but members = 1; "
+            "set members to 2 or more",
+        )
         if self.share:
             widths = [stack.dim for stack in (self.encoder, self.decoder) if stack is not None]
             require(

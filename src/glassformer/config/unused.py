@@ -18,7 +18,7 @@ SETTINGS_OF_MODEL = {
 }
 SETTINGS_OF_FRONTEND = {
     "tokens": (),
-    "ngrams": ("grams", "buckets"),
+    "ngrams": ("grams", "buckets", "words"),
     "subsampling": ("bins", "factor"),
     "conv1d": ("bins", "factor", "hidden"),
     "resnet": ("bins", "factor", "hidden"),

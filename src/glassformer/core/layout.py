@@ -40,7 +40,7 @@ class Layout:
         offsets: (B + 1,) where each row begins in the pack, and the total; None when padded.
         row_of: (N,) the row of each packed token; None when padded.
         fillers: (B,) True for rows that only fill a batch up to its shape; None without any.
-        memo: What kernels have worked out for this batch, kept for the layers to come.
+        memo: What parts of a model have worked out for this batch, kept for the layers to come.
     """
 
     rows: int

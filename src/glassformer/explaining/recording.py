@@ -51,14 +51,14 @@ class Recorded(Recording):
 
     @torch.no_grad()
     def rows(self, heads: Choice, queries: Choice) -> Float[Tensor, "B h t S"]:
-        of_heads = _chosen("heads", heads, self.q.shape[1])
-        chosen = _chosen("queries", queries, self.q.shape[2])
+        of_heads = chosen("heads", heads, self.q.shape[1])
+        some = chosen("queries", queries, self.q.shape[2])
         device, shared = self.q.device, self.q.shape[1] // self.k.shape[1]
         numbers = torch.tensor(of_heads, dtype=torch.long, device=device)
         q, k = self.q[:, numbers], self.k[:, numbers // shared]
         found = [
             self.layer.weigh(q[:, :, start:stop], k, part_of(self.call, numbers, start, stop))
-            for start, stop in runs_of(chosen)
+            for start, stop in runs_of(some)
         ]
         return torch.cat(found, 2) if found else q.new_zeros(*q.shape[:2], 0, k.shape[2])
 
@@ -78,9 +78,9 @@ class Held(Recording):
         # A single piece is returned as it is, so that one can ask for gradients by it.
         weights = self.steps[0] if len(self.steps) == 1 else torch.cat(self.steps, 2)
         if heads is not None:
-            weights = weights[:, _chosen("heads", heads, weights.shape[1])]
+            weights = weights[:, chosen("heads", heads, weights.shape[1])]
         if queries is not None:
-            weights = weights[:, :, _chosen("queries", queries, weights.shape[2])]
+            weights = weights[:, :, chosen("queries", queries, weights.shape[2])]
         return weights
 
 
@@ -146,7 +146,8 @@ def runs_of(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
             start = place
 
 
-def _chosen(what: str, choice: Choice, count: int) -> list[int]:
+def chosen(what: str, choice: Choice, count: int) -> list[int]:
+    """The numbers that a choice stands for."""
     if choice is None or isinstance(choice, slice):
         return list(range(count)[choice or slice(None)])
     for number in choice:

@@ -46,6 +46,7 @@ from glassformer.explaining.recording import (
     Shape,
     Unreadable,
 )
+from glassformer.explaining.spread import Spread, spread_words, unspread
 from glassformer.models.baselines.bahdanau import BahdanauDecoder
 from glassformer.models.pooling import AttentionPool
 
@@ -104,7 +105,8 @@ class Maps(Mapping[str, Float[Tensor, "B H T S"]]):
 
         The graph is kept, so that another score can follow.
         """
-        held = {name: one for name, one in self.recordings.items() if isinstance(one, Held)}
+        inside = {name: unspread(one) for name, one in self.recordings.items()}
+        held = {name: one for name, one in inside.items() if isinstance(one, Held)}
         if not held or not all(step.requires_grad for one in held.values() for step in one.steps):
             raise ValueError(
                 "no gradients pass through these weights; "
@@ -116,7 +118,12 @@ class Maps(Mapping[str, Float[Tensor, "B H T S"]]):
                 score, steps, retain_graph=True, allow_unused=True, materialize_grads=True
             )
         )
-        return {name: torch.cat([next(found) for _ in one.steps], 2) for name, one in held.items()}
+        by = {name: torch.cat([next(found) for _ in one.steps], 2) for name, one in held.items()}
+        return {
+            name: one.spread(by[name]) if isinstance(one, Spread) else by[name]
+            for name, one in self.recordings.items()
+            if name in by
+        }
 
     def _of(self, name: str) -> Recording:
         if name not in self.recordings:
@@ -145,6 +152,7 @@ def watching(
     for name, layer in there.items():
         if layers is None or name in layers:
             _watch(layer, name, maps, gradients)
+    spread_words(watched, maps.recordings)
     yield watched, maps
 
 

@@ -18,11 +18,13 @@ from glassformer.models.frontends import (
     TimeSubsampling,
     Tokens,
 )
+from glassformer.models.frontends.words import Spelling, WordPhrases
 from glassformer.models.initialise import initialise
 from glassformer.models.pooling import POOLS
 from glassformer.models.stacks import Decoder, Encoder
 from glassformer.models.transcriber import Transcriber
 from glassformer.models.transformer import Classifier, LanguageModel, MaskedModel, Transformer
+from glassformer.models.word_level import WordEncoder, WordPool
 
 
 def build_encoder(config: StackConfig) -> nn.Module:
@@ -93,25 +95,40 @@ def build_masked_model(config: ModelConfig, *, vocabulary: int) -> MaskedModel:
 
 
 def build_classifier(
-    config: ModelConfig, *, classes: int, source: int | Frontend | None = None
+    config: ModelConfig,
+    *,
+    classes: int,
+    source: int | Frontend | None = None,
+    spelling: Spelling | None = None,
 ) -> Classifier:
-    """An encoder with one prediction for the whole sequence.
+    """An encoder with one prediction for the whole sequence, or an ensemble of them.
 
     Args:
         source: Size of the source vocabulary, or a custom frontend.
+        spelling: How words are written in the tokens of the source, if members read words.
     """
-    reads = needed("encoder", config.encoder)
+    reads, phrases = needed("encoder", config.encoder), config.frontend.words
     require(
         config.members == 1 or source is None or isinstance(source, int),
         f"members = {config.members} needs as many frontends, but one was given; use members = 1",
     )
+    require(
+        not phrases or spelling is not None,
+        "members that read words need the spelling of the tokens; pass it as `spelling`",
+    )
 
-    def member() -> Classifier:
-        frontend = build_frontend(config, reads.dim, source)
+    def member(number: int) -> Classifier:
+        reads_words = phrases > 0 and number % 2 == 1
+        if reads_words and spelling is not None:
+            frontend = word_frontend(config, reads.dim, spelling)
+        else:
+            frontend = build_frontend(config, reads.dim, source)
         encoder, pool = build_encoder(reads), POOLS[config.pool](reads.dim)
+        if reads_words:
+            encoder, pool = WordEncoder(encoder), WordPool(pool)
         return Classifier(frontend, encoder, pool, nn.Linear(reads.dim, classes))
 
-    return ensemble_of([member() for _ in range(config.members)])
+    return ensemble_of([member(number) for number in range(config.members)])
 
 
 def build_transcriber(config: ModelConfig, *, vocabulary: int) -> Transcriber:
@@ -164,6 +181,12 @@ def build_frontend(config: ModelConfig, dim: int, source: int | Frontend | None)
     if f.kind == "ngrams":
         return NgramTokens(source, dim, longest=f.grams, buckets=f.buckets, scale=config.scale)
     return Tokens(source, dim, scale=config.scale)
+
+
+def word_frontend(config: ModelConfig, dim: int, spelling: Spelling) -> Frontend:
+    """The frontend of members that read words."""
+    f = config.frontend
+    return WordPhrases(spelling, dim, longest=f.words, buckets=f.buckets, scale=config.scale)
 
 
 def own_frontend(kind: str, channels: int, dim: int) -> Frontend:

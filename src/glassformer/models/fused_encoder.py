@@ -41,6 +41,7 @@ from glassformer.models.incremental.fused import can_fuse, rounded
 from glassformer.models.incremental.layer import Layer
 from glassformer.models.stacks import Encoder
 from glassformer.models.transformer import Classifier
+from glassformer.models.word_level import WordEncoder
 
 LANES = 16 if torch.backends.cpu.get_cpu_capability() == "AVX512" else 8  # numbers in a register
 MANY = 64  # tokens of a batch, from which on it pays to fill up keys
@@ -219,6 +220,9 @@ def fused_encoder(encoder: nn.Module) -> nn.Module | None:
     if isinstance(encoder, Ensemble):
         members = [fused_encoder(member) for member in members_of(encoder)]
         return None if None in members else Ensemble(cast(list[nn.Module], members))
+    if isinstance(encoder, WordEncoder):
+        inside = fused_encoder(encoder.inside)
+        return None if inside is None else WordEncoder(inside)
     int8 = any(isinstance(one, Int8Linear) for one in encoder.modules())
     if int8 or not can_fuse(encoder):
         return None

@@ -154,6 +154,11 @@ class Tokenizer:
         found[self.unknown] = False
         return found
 
+    @property
+    def kinds(self) -> NDArray[np.int8]:
+        """The kind of each token's first character (`data/text/words.py`)."""
+        return self._edges[0]
+
     @cached_property
     def _readable(self) -> list[str]:
         others = self.coder.tokens[len(SPECIALS) :]

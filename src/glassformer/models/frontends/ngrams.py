@@ -11,7 +11,7 @@ row, or ahead.
 import math
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
 from glassformer.core.layout import Layout
@@ -45,21 +45,40 @@ class NgramTokens(nn.Module):
         self, tokens: Int[Tensor, "B T"] | Int[Tensor, " N"], layout: Layout
     ) -> tuple[Vectors, Layout]:
         """The vector of each token plus those of the n-grams that end with it."""
-        index, number, shifted = _row_index(layout), tokens, tokens
-        buckets, whole = [], []
-        for size in range(2, self.longest + 1):
+        sizes, buckets = range(2, self.longest + 1), self.grams.num_embeddings
+        found, whole = ngrams_ending(tokens, _row_index(layout), sizes, buckets)
+        grams = (self.grams(found) * whole[..., None]).sum(0)
+        return (self.table(tokens) + grams) * self.scale, layout
+
+
+def ngrams_ending(
+    numbers: Int[Tensor, "..."], index: Int[Tensor, "..."], sizes: range, buckets: int
+) -> tuple[Int[Tensor, "sizes ..."], Bool[Tensor, "sizes ..."]]:
+    """The bucket of the n-gram of each size that ends in each token, and whether it is whole.
+
+    All sizes are together, to be looked up at once: each look-up has a gradient as large as the
+    table.
+
+    Args:
+        index: How many tokens before each one an n-gram may reach.
+        sizes: Sizes of n-grams, one after the other.
+    """
+    number, shifted = numbers, numbers
+    found, whole = [], []
+    for size in range(1, sizes.stop):
+        if size > 1:
             shifted = shifted.roll(1, dims=-1)
             number = (number * PRIME + shifted + 1) % (1 << 31)
-            buckets.append(self._bucket(number, size))
-            whole.append((index >= size - 1).expand_as(tokens))
-        # one look-up of all sizes: each has a gradient as large as the table
-        grams = self.grams(torch.stack(buckets)) * torch.stack(whole)[..., None]
-        return (self.table(tokens) + grams.sum(0)) * self.scale, layout
+        if size in sizes:
+            found.append(_bucket(number, size, buckets))
+            whole.append((index >= size - 1).expand_as(numbers))
+    return torch.stack(found), torch.stack(whole)
 
-    def _bucket(self, number: Int[Tensor, "..."], size: int) -> Int[Tensor, "..."]:
-        """The bucket of an n-gram, hashed together with its length."""
-        mixed = (number + size) * MIXER % (1 << 31)
-        return (mixed ^ (mixed >> 15)) % self.grams.num_embeddings
+
+def _bucket(number: Int[Tensor, "..."], size: int, buckets: int) -> Int[Tensor, "..."]:
+    """The bucket of an n-gram, hashed together with its length."""
+    mixed = (number + size) * MIXER % (1 << 31)
+    return (mixed ^ (mixed >> 15)) % buckets
 
 
 def _row_index(layout: Layout) -> Int[Tensor, "b T"] | Int[Tensor, " N"]:

@@ -12,9 +12,9 @@ from glassformer.config.values import Values
 from glassformer.data.samples import Samples
 
 FEWEST = 1_000  # training rows
-FEW = 1_500_000  # characters of all texts
+FEWER, FEW = 500_000, 1_500_000  # characters of all texts
 LOOKED_AT = 1_000  # texts that tell how long they are
-SHORT, LONG = 60, 600  # characters of a text
+PHRASE, SHORT, SENTENCE, LONG = 30, 60, 250, 600  # characters of a text
 MANY, MOST = 5_000_000, 100_000_000  # characters of all texts
 
 
@@ -27,10 +27,13 @@ def suited_to(samples: Samples, accelerated: bool) -> Values:
     length = sum(map(len, seen)) / len(seen)
     if rows * length > MOST:
         return {}
-    many = rows * length > MANY
-    found = by_characters() if length <= SHORT else by_words(many=many)
+    few, many = rows * length <= FEW, rows * length > MANY
+    if few and PHRASE < length <= SENTENCE:
+        found = by_both(epochs=6.0 if rows * length <= FEWER else 4.0)
+    else:
+        found = by_characters() if length <= SHORT else by_words(many=many)
     found["train"]["refit"] = not many  # where rows are few, each counts
-    found["model"]["members"] = 1 if many else 2 if rows * length > FEW else 4
+    found["model"]["members"] = 1 if many else 4 if few else 2
     if length > LONG:
         found["task"] |= {"max_length": 512, "long": "both"}
     return found
@@ -41,6 +44,16 @@ def by_characters() -> Values:
     tokens = {"kind": "characters"}
     data = {"batch_tokens": 4096, "token_dropout": 0.1, "tokenizer": tokens}
     return one_block(data, grams=5, buckets=100_000, dropout=0.25, lr=3e-3, epochs=6.0)
+
+
+def by_both(*, epochs: float) -> Values:
+    """Few sentences: one half of an ensemble reads their characters, the other their words."""
+    tokens = {"kind": "characters", "lowercase": True}
+    data = {"batch_tokens": 8192, "token_dropout": 0.1, "tokenizer": tokens}
+    found = one_block(data, grams=5, buckets=100_000, dropout=0.25, lr=3e-3, epochs=epochs)
+    found["model"]["frontend"]["words"] = 2
+    found["task"]["max_length"] = 512
+    return found
 
 
 def by_words(*, many: bool) -> Values:

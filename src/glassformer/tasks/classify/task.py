@@ -17,6 +17,7 @@ from glassformer.data.samples import Samples
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
 from glassformer.models.ensemble import members_of
+from glassformer.models.frontends.words import WordPhrases
 from glassformer.tasks.classify.blend import Blend, NgramPart
 from glassformer.tasks.classify.sequences import SequenceInputs
 from glassformer.tasks.classify.sounds import SoundInputs
@@ -59,7 +60,11 @@ class ClassifyTask(LabelTask):
         assert isinstance(self.inputs, TextInputs)
         tokens, rows = self.inputs.tokens, self.samples.rows("train")
         texts = tokens.take(rows, int(tokens.lengths[rows].max()))
-        tables = [one.get_parameter("table.weight") for one in members_of(model.frontend)]
+        tables = [
+            one.get_parameter("table.weight")
+            for one in members_of(model.frontend)
+            if not isinstance(one, WordPhrases)  # which has no vectors of tokens
+        ]
         vocabulary, dim = tables[0].shape
         vectors, known = word_vectors(
             torch.from_numpy(texts.values).long(),

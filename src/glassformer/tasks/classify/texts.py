@@ -18,6 +18,7 @@ from glassformer.data.text.bpe_dropout import BpeDropout
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.models.transformer import ClassScores, Noise
 from glassformer.tasks.classify.long_texts import WAYS
+from glassformer.tasks.classify.spelling import spelling_of
 from glassformer.tasks.shared.batches import TextBatch, text_batch
 from glassformer.tasks.shared.label_inputs import Inputs, Read, Rows
 from glassformer.tasks.shared.ngrams import learn
@@ -46,6 +47,8 @@ class TextInputs(Inputs):
         self.config, self.settings = config, config.task
         self.tokenizer = Tokenizer.load(folder / "tokenizer.json")
         self.source = self.tokenizer.size
+        if config.model.frontend.words:
+            self.spelling = spelling_of(self.tokenizer)
         if data is not None:
             self.samples = Samples.open(data)
             self.tokens = Ragged.open(data / "tokens", below=self.source)
@@ -58,6 +61,11 @@ class TextInputs(Inputs):
         refuse_ngrams(config, samples)
         refuse_vectors(config, origin)
         tokenizer, settled = take_tokens(config.data.tokenizer, samples, origin)
+        require(
+            not config.model.frontend.words or tokenizer.kind == "characters",
+            f"model.frontend.words reads words from characters, but the tokens are of kind "
+            f"{tokenizer.kind}; use data.tokenizer.kind=characters, or leave it out",
+        )
         tokenizer.save(folder / "tokenizer.json")
         model = reaching(config.model, config.task.max_length)
         return replace(config, model=model, data=replace(config.data, tokenizer=settled))

@@ -15,6 +15,7 @@ from glassformer.config.run import Config
 from glassformer.core.layout import Layout
 from glassformer.data.samples import Sample, Samples
 from glassformer.errors import GlassformerError
+from glassformer.models.frontends.words import Spelling
 from glassformer.models.transformer import ClassScores, Noise
 
 Rows = Int[np.ndarray, " chosen"]
@@ -30,6 +31,7 @@ class Inputs(ABC):
         epochs: How long to train when nobody says.
         batch: The class of a batch, made of what is read, its layout, labels and row_ids.
         source: The size of the vocabulary, if tokens are read.
+        spelling: How words are written in these tokens, if members of an ensemble read words.
 
     Args:
         data: Where samples and their index are; None for a run that is only used.
@@ -40,6 +42,7 @@ class Inputs(ABC):
     epochs: ClassVar[float]
     batch: ClassVar[Any]
     source: int | None = None
+    spelling: Spelling | None = None
 
     @abstractmethod
     def __init__(self, config: Config, folder: Path, data: Path | None) -> None: ...

@@ -13,6 +13,7 @@ from glassformer.explaining.subject import Subject, log_odds
 from glassformer.models.ensemble import Ensemble
 from glassformer.models.pooling import AttentionPool, in_rows
 from glassformer.models.transformer import Classifier
+from glassformer.models.word_level import WordPool, word_ends, words_of
 from glassformer.tasks.shared.label_answers import ClassAnswers
 from glassformer.tasks.shared.label_task import LabelTask
 from glassformer.tasks.shared.labels import Labels
@@ -58,11 +59,15 @@ class LabelSubject(Subject):
 def pool_weights(pool: nn.Module, x: Vectors, layout: Layout) -> Float[Tensor, "rows Q"]:
     """The weight of each vector in a pool; of a maximum, the share of its channels.
 
-    Of an ensemble of pools, the mean of their weights.
+    Of an ensemble of pools, the mean of their weights; of a pool of words, where these end.
     """
     if isinstance(pool, Ensemble):
         each = [pool_weights(*one, layout) for one in pool.shares(x)]
         return torch.stack(each).mean(0)
+    if isinstance(pool, WordPool):
+        words = word_ends(layout)
+        of_words = pool_weights(pool.inside, words_of(x, layout), words.layout)
+        return words.put_back(of_words[..., None], layout.longest)[..., 0]
     rows, real = in_rows(x, layout)
     if isinstance(pool, AttentionPool):
         return pool.weigh(rows, real)[..., 0]

@@ -84,7 +84,10 @@ class LabelTask(JobTask[Any, Tensor, ClassAnswers]):
         np.save(data / "labels.npy", numbers, allow_pickle=False)
 
     def model(self) -> Classifier:
-        return build_classifier(self.config.model, classes=self.classes, source=self.inputs.source)
+        inputs = self.inputs
+        return build_classifier(
+            self.config.model, classes=self.classes, source=inputs.source, spelling=inputs.spelling
+        )
 
     @property
     def classes(self) -> int:

@@ -1,4 +1,4 @@
-"""Which weights a run keeps: the best, or the mean of several where that is better."""
+"""Which weights a run keeps: the best, the last, or the mean of several where that is better."""
 
 import json
 
@@ -8,6 +8,7 @@ from quick import quickly
 from small_runs import learn, weights, write_reviews
 
 from glassformer.runs import fit as fitting
+from glassformer.training import validation as loop
 from glassformer.training.checkpoints import checkpoint_weights
 
 
@@ -34,3 +35,14 @@ def test_the_mean_of_checkpoints_is_kept_where_it_is_as_good_as_the_best(
         torch.testing.assert_close(tensor.double(), mean, rtol=1e-5, atol=1e-7)
     facts = json.loads((tmp_path / "run" / "report.json").read_text())["facts"]
     assert facts["steps"].count(",") == 1 + 2 * several
+
+
+@pytest.mark.parametrize(("wanted", "kept"), [("best", 4), ("last", 12)])
+def test_the_last_weights_are_kept_where_they_are_wanted(tmp_path, monkeypatch, wanted, kept):
+    scores = iter((0.9, 0.5, 0.7))
+    monkeypatch.setattr(loop, "validate", lambda *_, **__: {"accuracy": next(scores)})
+    asked = (f"train.weights={wanted}", "train.validate_every=4", "train.ema=0.5")
+    run = learn(write_reviews(tmp_path / "x.csv"), tmp_path / "run", *asked, steps=12)
+    chosen = checkpoint_weights(tmp_path / "run" / "checkpoints", kept)
+    assert all(tensor.equal(chosen[name]) for name, tensor in weights(tmp_path / "run").items())
+    assert run.report["facts"]["steps"] == f"12 of 12, kept {kept}"

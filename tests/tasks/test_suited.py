@@ -41,6 +41,7 @@ def test_names_are_read_by_characters_longer_texts_by_words_and_sentences_by_bot
     for one in found.values():
         assert one.model.frontend.kind == "ngrams"
         assert (one.model.encoder.depth, one.train.refit) == (1, True)
+        assert one.train.weights == "last"
     assert found["sentences"].data.tokenizer.lowercase
     assert found["sentences"].task.max_length > 5 * len(SENTENCE) / 2
 
@@ -56,7 +57,7 @@ def test_long_texts_are_read_from_both_ends_in_fewer_epochs(samples):
     reviews = resolved(samples("a film with two plots " * 300, FEWEST))
     assert (reviews.task.long, reviews.train.epochs) == ("both", 3.0)
     assert reviews.task.vectors == "ppmi"
-    assert not reviews.train.refit
+    assert (reviews.train.refit, reviews.train.weights) == (False, "best")
     assert resolved(samples(SENTENCE, FEWEST)).task.long == "head"
 
 

@@ -108,6 +108,8 @@ class TrainConfig:
             than a tenth of the time.
         log_every: Steps between two lines of the log.
         patience: Stop after so many validations without improvement; none for never.
+        weights: Which weights are used in the end: `best`, of the best validation, or `last`, where
+            a few validation rows tell less than training to the end.
         keep: How many of the best checkpoints are kept.
         freeze: Freeze parameters whose names start with these prefixes.
         refit: Train again on the training and validation rows together, for as many epochs as were
@@ -130,6 +132,7 @@ class TrainConfig:
     validate_rows: int | None = None
     log_every: int = 10
     patience: int | None = None
+    weights: str = "best"
     keep: int = 1
     freeze: tuple[str, ...] = ()
     refit: bool = False
@@ -151,6 +154,12 @@ class TrainConfig:
         require(
             not self.ema or self.average == 1,
             "train.ema and train.average both average weights; use one of them",
+        )
+        choose("train.weights", self.weights, ("best", "last"))
+        require(
+            self.weights == "best" or self.average == 1,
+            "train.average averages the best checkpoints, but train.weights = last uses the last "
+            "weights; drop one, or use train.ema to average over steps",
         )
         require(
             not self.shard or self.optimiser.kind == "adamw",

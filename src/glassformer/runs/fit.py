@@ -199,12 +199,12 @@ def listed(steps: Sequence[int]) -> str:
 
 
 def keep_best(state: State, task: AnyTask, setup: TrainSetup, folder: RunFolder) -> tuple[int, ...]:
-    """Load the best weights into the model, and save them.
+    """Load the best weights into the model, unless the last ones are wanted, and save them.
 
     The mean of several checkpoints is used if it beats the best of them: while a model still
     improves quickly, it does not. Returns the steps of the weights.
     """
-    best = state.progress.best[: setup.train.average]
+    best = state.progress.best[: setup.train.average] if setup.train.weights == "best" else []
     steps = [step for _, step in best]
     if best:
         put_mean(state, setup, steps)

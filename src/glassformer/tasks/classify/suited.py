@@ -32,7 +32,8 @@ def suited_to(samples: Samples, accelerated: bool) -> Values:
         found = by_both(epochs=6.0 if rows * length <= FEWER else 4.0)
     else:
         found = by_characters() if length <= SHORT else by_words(many=many)
-    found["train"]["refit"] = not many  # where rows are few, each counts
+    if not many:  # each row counts, and those held out are too few to choose a step
+        found["train"] |= {"refit": True, "weights": "last"}
     found["model"]["members"] = 1 if many else 4 if few else 2
     if length > LONG:
         found["task"] |= {"max_length": 512, "long": "both"}

@@ -3,6 +3,7 @@
 import pytest
 
 from glassformer.data.samples import Samples
+from glassformer.errors import GlassformerError
 from glassformer.runs.request import TrainRequest
 from glassformer.tasks.classify import suited
 from glassformer.tasks.classify.suited import FEWEST, suited_to
@@ -46,6 +47,26 @@ def test_names_are_read_by_characters_longer_texts_by_words_and_sentences_by_bot
     assert found["sentences"].task.max_length > 5 * len(SENTENCE) / 2
 
 
+@pytest.mark.parametrize(
+    "setting", ["data.tokenizer.kind=bytes", "model.members=1", "model.frontend.kind=tokens"]
+)
+def test_sentences_are_read_once_where_a_person_s_settings_leave_no_other_way(samples, setting):
+    found = resolved(samples(SENTENCE, FEWEST), settings=(setting,))
+    assert found.model.frontend.words == 0
+
+
+def test_settings_may_have_an_effect_only_on_what_suits_the_samples(samples):
+    given = {"settings": ("model.frontend.grams=3", "model.frontend.words=0")}
+    request = TrainRequest(job="classify", data=("rows.csv",), device="cpu", **given)
+    request.resolve(again=True)
+    with pytest.raises(GlassformerError, match=r"frontend\.grams has no effect with .* = tokens"):
+        request.resolve()
+    frontend = request.resolve(samples(SENTENCE, FEWEST)).model.frontend
+    assert (frontend.kind, frontend.grams, frontend.words) == ("ngrams", 3, 0)
+    with pytest.raises(GlassformerError, match=r"frontend\.grams has no effect with .* = tokens"):
+        request.resolve(samples(SENTENCE, FEWEST - 1))
+
+
 def test_many_sentences_are_read_once(samples, monkeypatch):
     monkeypatch.setattr(suited, "FEW", len(SENTENCE) * FEWEST - 1)
     found = resolved(samples(SENTENCE, FEWEST))
@@ -70,14 +91,14 @@ def test_the_fewer_texts_the_more_members(samples):
 def test_fewer_rows_and_accelerators_keep_the_general_defaults(samples):
     few = samples("Bodensee", FEWEST - 1)
     assert resolved(few) == resolved(None)
-    assert suited_to(samples("Bodensee", FEWEST), accelerated=True) == {}
+    assert suited_to(samples("Bodensee", FEWEST), True, {}) == {}
 
 
 def test_far_more_text_than_was_measured_keeps_them_too(samples, monkeypatch):
     texts = samples("a film with two plots", FEWEST)
-    assert suited_to(texts, accelerated=False)
+    assert suited_to(texts, False, {})
     monkeypatch.setattr(suited, "MOST", 20 * FEWEST)
-    assert suited_to(texts, accelerated=False) == {}
+    assert suited_to(texts, False, {}) == {}
 
 
 def test_what_a_person_sets_wins(samples):

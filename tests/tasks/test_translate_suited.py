@@ -17,10 +17,10 @@ def pairs(tmp_path):
 
 def test_many_pairs_are_trained_in_large_batches_on_an_accelerator(pairs, monkeypatch):
     monkeypatch.setattr(suited, "MANY", ROWS * len(TARGET) - 1)
-    assert JOBS["translate"].suited(pairs, True) == {"data": {"batch_tokens": suited.LARGE}}
-    assert JOBS["translate"].suited(pairs, False) == {}
+    assert JOBS["translate"].suited(pairs, True, {}) == {"data": {"batch_tokens": suited.LARGE}}
+    assert JOBS["translate"].suited(pairs, False, {}) == {}
 
 
 def test_fewer_pairs_keep_smaller_ones(pairs, monkeypatch):
     monkeypatch.setattr(suited, "MANY", ROWS * len(TARGET))
-    assert JOBS["translate"].suited(pairs, True) == {}
+    assert JOBS["translate"].suited(pairs, True, {}) == {}

@@ -81,8 +81,13 @@ class TrainRequest:
             f"--module {self.module} needs a run to copy it from; add --from RUN",
         )
 
-    def resolve(self, samples: Samples | None = None) -> Config:
-        """The configuration; with the samples that were read, what suits them as well."""
+    def resolve(self, samples: Samples | None = None, *, again: bool = False) -> Config:
+        """The configuration; with the samples that were read, what suits them as well.
+
+        Args:
+            again: Whether it is resolved again once there are samples, which may decide whether a
+                setting has an effect.
+        """
         overrides, options = self._overrides(), self._options()
         given = expand_shorthands(self.values, self._stacks)
         file, by_hand = self._from_file()
@@ -99,15 +104,17 @@ class TrainRequest:
             facts |= {"own_model": called(self.model)}
         config = config_of(merge_layers(below, values) | facts, JOBS[self.job].settings)
         usual = self.size or self.origin or self.model or config.reads_first
-        if samples is not None and not usual:
-            below = merge_layers(below, JOBS[self.job].suited(samples, accelerated))
+        suited = None if usual else JOBS[self.job].suited
+        if samples is not None and suited is not None:
+            below = merge_layers(below, suited(samples, accelerated, values))
             config = config_of(merge_layers(below, values) | facts, JOBS[self.job].settings)
         if assumed := post_norm_defaults(config):
             values = merge_layers(below, assumed, values)
             config = config_of(values | facts, JOBS[self.job].settings)
         refuse_pretraining(config, self.origin, own_model=self.model is not None)
-        by_person = merge_layers(file if by_hand else {}, given, overrides)
-        refuse_unused_settings(by_person, config, self.size)
+        if samples is not None or suited is None or not again:
+            by_person = merge_layers(file if by_hand else {}, given, overrides)
+            refuse_unused_settings(by_person, config, self.size)
         return config
 
     @property

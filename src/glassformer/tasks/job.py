@@ -44,8 +44,8 @@ class Job:
         settings: The record of the job's own settings.
         defaults: Settings that suit the job, over those of the records; given whether there is an
             accelerator.
-        suited: Settings that suit the samples of a run, over the defaults; given the samples and
-            whether there is an accelerator.
+        suited: Settings that suit the samples of a run, over the defaults; given the samples,
+            whether there is an accelerator, and the settings that a person chose.
         model: What kind of model it trains, a name in `config.unused.SETTINGS_OF_MODEL`; None for
             one that may go by any setting of a model.
         unused: Settings, or whole tables of them, that have no effect on the job: refused.
@@ -61,7 +61,7 @@ class Job:
     task: "type[AnyTask]"
     predictor: Callable[[Any], Predictor[Any, Any]]
     reporter: type[Reporter[Any, Any]]
-    suited: Callable[[Samples, bool], Values] = lambda samples, accelerated: {}
+    suited: Callable[[Samples, bool, Values], Values] | None = None
     model: str | None = None
     unused: tuple[str, ...] = ()
     unused_with: Callable[[Any], Mapping[str, str]] = lambda settings: {}

@@ -6,7 +6,7 @@ block over tokens and their hashed n-grams learns more, in less time, and makes 
 defaults, and so does an accelerator, on which a stack can be pretrained.
 """
 
-from itertools import islice
+from itertools import islice, product
 
 from glassformer.config.values import Values
 from glassformer.data.samples import Samples
@@ -18,7 +18,7 @@ PHRASE, SHORT, SENTENCE, LONG = 30, 60, 250, 600  # characters of a text
 MANY, MOST = 5_000_000, 100_000_000  # characters of all texts
 
 
-def suited_to(samples: Samples, accelerated: bool) -> Values:
+def suited_to(samples: Samples, accelerated: bool, chosen: Values) -> Values:
     """Settings for training rows as many and as long as these; none for other inputs."""
     rows = len(samples.rows("train"))
     if accelerated or "text" not in samples.spools or rows < FEWEST:
@@ -28,7 +28,7 @@ def suited_to(samples: Samples, accelerated: bool) -> Values:
     if rows * length > MOST:
         return {}
     few, many = rows * length <= FEW, rows * length > MANY
-    if few and PHRASE < length <= SENTENCE:
+    if few and PHRASE < length <= SENTENCE and can_read_both(chosen):
         found = by_both(epochs=6.0 if rows * length <= FEWER else 4.0)
     else:
         found = by_characters() if length <= SHORT else by_words(many=many)
@@ -38,6 +38,14 @@ def suited_to(samples: Samples, accelerated: bool) -> Values:
     if length > LONG:
         found["task"] |= {"max_length": 512, "long": "both"}
     return found
+
+
+def can_read_both(chosen: Values) -> bool:
+    """Whether a person's own settings leave several members that read characters."""
+    model, data = chosen.get("model", {}), chosen.get("data", {})
+    kinds = data.get("tokenizer", {}).get("kind"), model.get("frontend", {}).get("kind")
+    members = model.get("members")
+    return kinds in product((None, "characters"), (None, "ngrams")) and members != 1
 
 
 def by_characters() -> Values:

@@ -14,7 +14,7 @@ MANY = 20_000_000  # characters to write, about 1,500 large batches in the defau
 LARGE = 65_536  # tokens
 
 
-def suited_to(samples: Samples, accelerated: bool) -> Values:
+def suited_to(samples: Samples, accelerated: bool, _: Values) -> Values:
     """Settings for this much text."""
     seen = list(islice(samples.values("target", "train"), LOOKED_AT)) if accelerated else []
     characters = len(samples.rows("train")) * sum(map(len, seen)) / max(1, len(seen))

@@ -109,6 +109,22 @@ def test_phrases_end_in_a_word_and_begin_after_a_hidden_one():
 
 
 @torch.no_grad()
+def test_the_order_of_letters_tells_words_apart():
+    x, _ = frontend(1)(*ids("ab ba", "abb bab"))
+    vectors = x[[0, 0, 1, 1], [1, 4, 2, 6]]
+    assert len(vectors.unique(dim=0)) == 4
+
+
+@torch.no_grad()
+def test_no_phrase_shares_its_vector_with_a_word():
+    two, one = frontend(2), frontend(1)
+    two.phrases.weight[BUCKETS // 2 :] = 0
+    one.load_state_dict(two.state_dict())
+    rows = ids(*TEXTS)
+    assert torch.equal(two(*rows)[0], one(*rows)[0])
+
+
+@torch.no_grad()
 def test_words_that_were_never_learned_are_any_word():
     made = WordPhrases(SPELLING, D, longest=2, buckets=BUCKETS)
     x, _ = made(*ids("ab ba"))

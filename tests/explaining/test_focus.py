@@ -18,7 +18,7 @@ class Sums(Subject):
     def __init__(self, **details):
         self.model, self.given, self.answer = nn.Identity(), "a b", "x"
         self.pieces, self.piece_of = ("a ", "b"), torch.tensor([[0, 1]])
-        self.readers = torch.arange(6.0).reshape(3, 1, 2)
+        self.readers = torch.arange(6.0).reshape(1, 3, 1, 2)
         self.targets = tuple(Target(text=text, probability=0.5, **details) for text in "xyz")
 
     def scores(self, model, *, copies=1, noise=None):
@@ -37,7 +37,7 @@ def test_of_a_written_text_it_is_the_part_that_needs_its_input_most():
     subject = focused(Sums(alternatives=(("w", 0.1),)))
     assert [one.text for one in subject.targets] == ["z"]
     assert subject.scores(subject.model, copies=2).tolist() == [[12.0], [12.0]]
-    assert subject.readers.tolist() == [[[4.0, 5.0]]]
+    assert subject.readers.tolist() == [[[[4.0, 5.0]]]]
     for name in ("occlusion", "gradient_x_input", "integrated_gradients"):
         assert torch.allclose(METHODS[name].influence(subject), torch.tensor([[5.0, 7.0]]))
 

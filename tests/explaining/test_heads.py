@@ -49,6 +49,16 @@ def test_heads_of_self_attention_are_named_after_where_most_of_their_weight_goes
     assert previous.shares["own"] == pytest.approx((0.8 + 6 * 0.2 / 6) / 7)
 
 
+def test_tokens_that_nothing_looks_at_are_not_counted():
+    ends = torch.tensor([0, 2, 3, 6])
+    between, words = torch.zeros(1, T, T), one_hot([0, 0, 1, 2], 4)
+    between[:, ends[:, None], ends] = words
+    [found] = profile_heads([[around(*between)]])
+    [expected] = profile_heads([[around(words, tokens=tuple(WORDS[end] for end in ends))]])
+    assert found == expected
+    assert found.kind == "previous"
+
+
 def test_entropy_and_distance_are_averages_over_queries():
     uniform, sharp = torch.full((T, T), 1 / T), one_hot([0] * T, T)
     flat, first = profile_heads([[around(uniform, sharp)]])

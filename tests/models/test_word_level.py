@@ -1,5 +1,7 @@
 """Words in rows of characters: found by their letters, read alone, and put back where they end."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -28,7 +30,7 @@ CONFIG = ModelConfig(
     encoder=STACK,
     members=MEMBERS,
     pool="attention",
-    frontend=FrontendConfig(kind="ngrams", buckets=7, words=2),
+    frontend=FrontendConfig(kind="ngrams", buckets=7, word_grams=2),
 )
 
 
@@ -125,6 +127,12 @@ def test_no_phrase_shares_its_vector_with_a_word():
 
 
 @torch.no_grad()
+def test_a_batch_without_tokens_has_no_words():
+    tokens, layout = torch.zeros(2, 0, dtype=torch.long), Layout.padded([0, 0], longest=0)
+    assert classifier()(tokens, layout=layout).shape == (2, CLASSES)
+
+
+@torch.no_grad()
 def test_words_that_were_never_learned_are_any_word():
     made = WordPhrases(SPELLING, D, longest=2, buckets=BUCKETS)
     x, _ = made(*ids("ab ba"))
@@ -211,12 +219,18 @@ def test_words_that_nobody_looked_for_are_not_read():
     ("make", "words"),
     [
         (
-            lambda: ModelConfig(encoder=STACK, frontend=FrontendConfig(kind="ngrams", words=2)),
-            "frontend.words is what every second member .*, but members = 1; set members to 2",
+            lambda: build_classifier(
+                replace(CONFIG, members=1), classes=CLASSES, source=9, spelling=SPELLING
+            ),
+            "frontend.word_grams is for every second member .*, but members = 1; set members to 2",
         ),
         (
-            lambda: FrontendConfig(kind="ngrams", words=-1),
-            "frontend.words must be 0 or more, got -1",
+            lambda: FrontendConfig(kind="ngrams", word_grams=-1),
+            "frontend.word_grams must be 0 or more, got -1",
+        ),
+        (
+            lambda: FrontendConfig(kind="ngrams", word_grams=1, buckets=1),
+            "half of frontend.buckets is for single words; set it to 2 or more",
         ),
         (
             lambda: build_classifier(CONFIG, classes=CLASSES, source=len(ALPHABET)),

@@ -114,7 +114,7 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(home, tmp_path, monkeypa
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr("glassformer.runs.fit.keep_best", stop)
+            patch.setattr("glassformer.runs.fit.keep_weights", stop)
             with pytest.raises(KeyboardInterrupt):
                 learn(home / "reviews.csv", tmp_path / "stopped", "train.save_every=2", steps=7)
         with pytest.raises(GlassformerError, match="has no trained model"):

@@ -126,7 +126,7 @@ def test_an_interrupted_run_over_a_list_is_resumed_without_it(reviews, tmp_path,
     with quickly():
         learn(reviews[2], tmp_path / "peace")
         with monkeypatch.context() as patch:
-            patch.setattr("glassformer.runs.fit.keep_best", stop)
+            patch.setattr("glassformer.runs.fit.keep_weights", stop)
             with pytest.raises(KeyboardInterrupt):
                 learn(reviews[2], tmp_path / "stopped")
         glassformer.resume(tmp_path / "stopped", quiet=True)

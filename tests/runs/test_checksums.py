@@ -59,7 +59,7 @@ def test_before_its_end_it_knows_what_training_reads(home, tmp_path, monkeypatch
 
 
 KILLS = [
-    (fitting, "keep_best"),
+    (fitting, "keep_weights"),
     (fitting, "answers_on"),
     (api, "final_answers"),
     (api, "report_on"),

@@ -110,7 +110,7 @@ def test_members_all_start_from_the_weights_of_a_single_model(tmp_path):
 
 WORDS = (
     *("model.members=2", "model.pool=attention", "model.frontend.kind=ngrams"),
-    *("model.frontend.words=2", "data.tokenizer.kind=characters"),
+    *("model.frontend.word_grams=2", "data.tokenizer.kind=characters"),
 )
 
 
@@ -143,6 +143,31 @@ def test_what_members_read_as_words_is_explained_by_every_method(readers, method
     names = [one.name for one in found.attention]
     assert "encoder.members.1.inside.blocks.0.attention" in names
     assert len({(one.queries, one.keys) for one in found.attention}) == 2  # one of them of pools
+
+
+def test_members_start_from_members_that_read_the_same(readers, tmp_path):
+    data, start = write_reviews(tmp_path / "x.csv"), {"from_": readers.folder.path}
+    again = learn(data, tmp_path / "again", **start)
+    assert again.config.model.frontend.word_grams == 2
+    assert same(read_tensors(again.folder.initial), weights(readers.folder.path))
+    characters = learn(data, tmp_path / "characters", *WORDS, "model.frontend.word_grams=0")
+    for origin, grams in ((readers, 0), (characters, 2)):
+        with pytest.raises(GlassformerError, match=r"read other units .* leave model\.frontend"):
+            learn(
+                data,
+                tmp_path / "other",
+                f"model.frontend.word_grams={grams}",
+                from_=origin.folder.path,
+            )
+    assert not (tmp_path / "other").exists()
+
+
+def test_summaries_of_words_are_shown_as_they_are(tmp_path):
+    data, kind = write_reviews(tmp_path / "x.csv"), "model.encoder.attention.kind=linformer"
+    found = learn(data, tmp_path / "run", *WORDS, kind, steps=3).explain(TEXT)
+    shapes = {one.name: one.weights.shape[2] for one in found.attention}
+    assert shapes["encoder.members.1.inside.blocks.0.attention"] == 64
+    assert shapes["pool.members.1.inside"] > len(TEXT)
 
 
 def test_words_are_read_from_characters_alone(tmp_path):

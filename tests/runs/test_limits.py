@@ -57,7 +57,7 @@ def test_a_full_disk_is_told_and_the_run_goes_on_when_there_is_space(
     error, data, tmp_path, monkeypatch
 ):
     with monkeypatch.context() as patch:
-        patch.setattr(fitting, "keep_best", raising(error))
+        patch.setattr(fitting, "keep_weights", raising(error))
         with pytest.raises(GlassformerError, match="no space left on the disk; free some, then"):
             learn(data, tmp_path / "run")
     api.resume(tmp_path / "run", quiet=True)

@@ -110,7 +110,7 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(data, tmp_path, monkeypa
     with quickly():
         learn(data, tmp_path / "peace", model, steps=12)
         with monkeypatch.context() as patch:
-            patch.setattr("glassformer.runs.fit.keep_best", stop)
+            patch.setattr("glassformer.runs.fit.keep_weights", stop)
             with pytest.raises(KeyboardInterrupt):
                 learn(data, tmp_path / "stopped", model, steps=12)
         done = glassformer.resume(tmp_path / "stopped", model=model, quiet=True)

@@ -245,11 +245,11 @@ STAGES = [
     (pretraining, "pretrain", 1),  # decided
     (pretraining, "fit", 1),  # the run inside is settled
     (State, "save", 3),  # the run inside has checkpoints
-    (fitting, "keep_best", 1),  # it came to its end
+    (fitting, "keep_weights", 1),  # it came to its end
     (pretraining, "start_from", 1),  # its model is kept
     (api, "fit", 1),  # what to begin with is kept
     (State, "save", 2),  # the job has a checkpoint
-    (fitting, "keep_best", 1),  # it came to its end
+    (fitting, "keep_weights", 1),  # it came to its end
     (api, "report_on", 1),  # its model is kept
 ]
 

@@ -32,7 +32,8 @@ def test_names_are_read_by_characters_longer_texts_by_words_and_sentences_by_bot
     texts = {"names": "Bodensee", "sentences": SENTENCE, "paragraphs": SENTENCE * 4}
     found = {name: resolved(samples(text, FEWEST)) for name, text in texts.items()}
     kinds = {
-        name: (one.data.tokenizer.kind, one.model.frontend.words) for name, one in found.items()
+        name: (one.data.tokenizer.kind, one.model.frontend.word_grams)
+        for name, one in found.items()
     }
     assert kinds == {
         "names": ("characters", 0),
@@ -48,21 +49,28 @@ def test_names_are_read_by_characters_longer_texts_by_words_and_sentences_by_bot
 
 
 @pytest.mark.parametrize(
-    "setting", ["data.tokenizer.kind=bytes", "model.members=1", "model.frontend.kind=tokens"]
+    "setting",
+    [
+        "data.tokenizer.kind=bytes",
+        "model.members=1",
+        "model.frontend.kind=tokens",
+        "task.max_length=64",
+        "data.tokenizer.vocabulary=500",
+    ],
 )
 def test_sentences_are_read_once_where_a_person_s_settings_leave_no_other_way(samples, setting):
     found = resolved(samples(SENTENCE, FEWEST), settings=(setting,))
-    assert found.model.frontend.words == 0
+    assert found.model.frontend.word_grams == 0
 
 
 def test_settings_may_have_an_effect_only_on_what_suits_the_samples(samples):
-    given = {"settings": ("model.frontend.grams=3", "model.frontend.words=0")}
+    given = {"settings": ("model.frontend.grams=3", "model.frontend.word_grams=0")}
     request = TrainRequest(job="classify", data=("rows.csv",), device="cpu", **given)
-    request.resolve(again=True)
+    request.resolve(provisional=True)
     with pytest.raises(GlassformerError, match=r"frontend\.grams has no effect with .* = tokens"):
         request.resolve()
     frontend = request.resolve(samples(SENTENCE, FEWEST)).model.frontend
-    assert (frontend.kind, frontend.grams, frontend.words) == ("ngrams", 3, 0)
+    assert (frontend.kind, frontend.grams, frontend.word_grams) == ("ngrams", 3, 0)
     with pytest.raises(GlassformerError, match=r"frontend\.grams has no effect with .* = tokens"):
         request.resolve(samples(SENTENCE, FEWEST - 1))
 
@@ -70,7 +78,7 @@ def test_settings_may_have_an_effect_only_on_what_suits_the_samples(samples):
 def test_many_sentences_are_read_once(samples, monkeypatch):
     monkeypatch.setattr(suited, "FEW", len(SENTENCE) * FEWEST - 1)
     found = resolved(samples(SENTENCE, FEWEST))
-    assert (found.data.tokenizer.kind, found.model.frontend.words) == ("words", 0)
+    assert (found.data.tokenizer.kind, found.model.frontend.word_grams) == ("words", 0)
     assert found.model.members == 2
 
 

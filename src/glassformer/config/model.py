@@ -118,8 +118,9 @@ class FrontendConfig:
             column) (patches).
         grams: The longest n-gram, in tokens (ngrams).
         buckets: Number of vectors that the n-grams share (ngrams).
-        words: The longest phrase, in words, that every second member of an ensemble reads instead
-            of n-grams of characters; 0 if all members read the same (ngrams).
+        word_grams: The longest n-gram, in words, for every second member of an ensemble, which
+            reads the words of what the others read by characters; 0 if all members read the same
+            (ngrams).
     """
 
     kind: str = "tokens"
@@ -133,7 +134,7 @@ class FrontendConfig:
     position: str = "learned"
     grams: int = 2
     buckets: int = 100_000
-    words: int = 0
+    word_grams: int = 0
 
     def __post_init__(self) -> None:
         if not is_own(self.kind):
@@ -145,7 +146,12 @@ class FrontendConfig:
             self.grams > 1,
             f"frontend.grams must be 2 or more, got {self.grams}; frontend.kind = tokens has none",
         )
-        require(self.words >= 0, f"frontend.words must be 0 or more, got {self.words}")
+        words = self.word_grams
+        require(words >= 0, f"frontend.word_grams must be 0 or more, got {words}")
+        require(
+            self.buckets > 1 or not words,
+            "half of frontend.buckets is for single words; set it to 2 or more",
+        )
         power = self.factor > 1 and self.factor & (self.factor - 1) == 0
         require(power, f"frontend.factor must be 2, 4, 8 ...; got {self.factor}")
 
@@ -186,11 +192,6 @@ class ModelConfig:
         positive("members", self.members)
         choose("ngrams", self.ngrams, NGRAMS_NAMES)
         above_zero("softcap", self.softcap)
-        require(
-            self.members > 1 or not self.frontend.words,
-            "frontend.words is what every second member of an ensemble reads, but members = 1; "
-            "set members to 2 or more",
-        )
         if self.share:
             widths = [stack.dim for stack in (self.encoder, self.decoder) if stack is not None]
             require(

@@ -112,8 +112,8 @@ class TrainConfig:
             a few validation rows tell less than training to the end.
         keep: How many of the best checkpoints are kept.
         freeze: Freeze parameters whose names start with these prefixes.
-        refit: Train again on the training and validation rows together, for as many epochs as were
-            best; without test rows, which then give the scores, it is left out.
+        refit: Train again on the training and validation rows together, for as many epochs as the
+            weights that are used; without test rows, which then give the scores, it is left out.
         recompute: Recompute the activations inside blocks in the backward pass: less memory, about
             a third more time.
         shard: Shard the model over the processes, for one that fits no single device.
@@ -158,8 +158,8 @@ class TrainConfig:
         choose("train.weights", self.weights, ("best", "last"))
         require(
             self.weights == "best" or self.average == 1,
-            "train.average averages the best checkpoints, but train.weights = last uses the last "
-            "weights; drop one, or use train.ema to average over steps",
+            "train.average averages the best checkpoints, but train.weights = last; set "
+            "train.weights=best, or average over steps with train.ema",
         )
         require(
             not self.shard or self.optimiser.kind == "adamw",

@@ -18,7 +18,7 @@ SETTINGS_OF_MODEL = {
 }
 SETTINGS_OF_FRONTEND = {
     "tokens": (),
-    "ngrams": ("grams", "buckets", "words"),
+    "ngrams": ("grams", "buckets", "word_grams"),
     "subsampling": ("bins", "factor"),
     "conv1d": ("bins", "factor", "hidden"),
     "resnet": ("bins", "factor", "hidden"),

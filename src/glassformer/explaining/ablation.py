@@ -24,8 +24,10 @@ from glassformer.errors import GlassformerError
 from glassformer.explaining.copies import Model, eager_copy, linear_of
 from glassformer.models.blocks import Block
 
-ATTENTION = re.compile(r"(?:(.+)\.)?(?:blocks|layers)\.(\d+)\.(attention|cross_attention)")
-LAYER = re.compile(r"(?:(.+)\.)?blocks\.(\d+)")
+ATTENTION = re.compile(
+    r"(?:(.+?)(?:\.inside)?\.)?(?:blocks|layers)\.(\d+)\.(attention|cross_attention)"
+)
+LAYER = re.compile(r"(?:(.+?)(?:\.inside)?\.)?blocks\.(\d+)")
 
 
 @dataclass(frozen=True, slots=True)

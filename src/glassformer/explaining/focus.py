@@ -34,7 +34,7 @@ class OneTarget(Subject):
         self.pieces, self.piece_of = subject.pieces, subject.piece_of
         self.targets = subject.targets[self.place]
         if subject.readers is not None:
-            self.readers = subject.readers[self.place]
+            self.readers = subject.readers[:, self.place]
 
     def scores(
         self, model: nn.Module, *, copies: int = 1, noise: Noise | None = None

@@ -19,7 +19,8 @@ Clark et al., "What Does BERT Look At?", 2019; Voita et al., "Analyzing Multi-He
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import compress
 from typing import Any
 
 import torch
@@ -80,6 +81,18 @@ def profile_heads(rows: Iterable[Sequence[AttentionMap]]) -> list[HeadProfile]:
     return [profile for name, found in sums.items() for profile in found.profiles(name)]
 
 
+def without_gaps(one: AttentionMap) -> AttentionMap:
+    """A map without tokens that neither look nor are looked at: all but the ends of words."""
+    there = (one.weights > 0).any(0)
+    looking, seen = there.any(1), there.any(0)
+    return replace(
+        one,
+        queries=tuple(compress(one.queries, looking.tolist())),
+        keys=tuple(compress(one.keys, seen.tolist())),
+        weights=one.weights[:, looking][:, :, seen],
+    )
+
+
 def is_delimiter(token: str) -> bool:
     """Whether a token separates others rather than means something itself.
 
@@ -105,6 +118,7 @@ class Sums:
 
     def add(self, one: AttentionMap) -> None:
         """Count the queries of one map that have a choice."""
+        one = without_gaps(one)
         visible = (one.weights > 0).any(0)  # (T, S)
         chooses = visible.sum(-1) > 1
         weights, visible = one.weights[:, chooses].float(), visible[chooses]

@@ -12,6 +12,7 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from glassformer.core.kinds.linformer import Linformer
 from glassformer.explaining.recording import Choice, Recording, Shape, chosen
 from glassformer.models.frontends.words import WordEnds
 from glassformer.models.word_level import WordEncoder, WordPool, word_ends
@@ -25,18 +26,25 @@ class Spread(Recording):
 
     Attributes:
         longest: The number of characters of a row.
-        queries: Whether queries are words, too; a pool has one that is not.
+        queries: Whether queries are words; a pool has one that is not.
+        keys: Whether keys are words; those of a Linformer are not.
     """
 
     inside: Recording
     words: WordEnds
     longest: int
     queries: bool
+    keys: bool
 
     @property
     def shape(self) -> Shape:
-        rows, heads, queries, _ = self.inside.shape
-        return rows, heads, self.longest if self.queries else queries, self.longest
+        rows, heads, queries, keys = self.inside.shape
+        return (
+            rows,
+            heads,
+            self.longest if self.queries else queries,
+            self.longest if self.keys else keys,
+        )
 
     def rows(self, heads: Choice, queries: Choice) -> Float[Tensor, "B h t S"]:
         weights = self.spread(self.inside.rows(heads, None))
@@ -47,12 +55,13 @@ class Spread(Recording):
     def spread(self, weights: Float[Tensor, "B h t W"]) -> Float[Tensor, "B h T S"]:
         """Numbers of words, where these end."""
         heads = weights.shape[1]
-        keys = self.words.put_back(weights.flatten(1, 2).mT, self.longest)  # (B, S, h * t)
-        found = keys.mT.unflatten(1, (heads, -1))  # (B, h, t, S)
-        if not self.queries:
-            return found
-        rows = self.words.put_back(found.transpose(1, 2).flatten(2), self.longest)
-        return rows.unflatten(2, (heads, -1)).transpose(1, 2)  # (B, h, T, S)
+        if self.keys:
+            keys = self.words.scatter(weights.flatten(1, 2).mT, self.longest)  # (B, S, h * t)
+            weights = keys.mT.unflatten(1, (heads, -1))
+        if self.queries:
+            rows = self.words.scatter(weights.transpose(1, 2).flatten(2), self.longest)
+            weights = rows.unflatten(2, (heads, -1)).transpose(1, 2)
+        return weights
 
 
 def unspread(one: Recording) -> Recording:
@@ -79,4 +88,6 @@ def _spread(
     words, queries = word_ends(layout), isinstance(module, WordEncoder)
     for layer, one in recordings.items():
         if layer.startswith(f"{name}."):
-            recordings[layer] = Spread(one, words, layout.longest, queries)
+            attention = module.get_submodule(layer.removeprefix(f"{name}."))
+            keys = not isinstance(attention, Linformer)
+            recordings[layer] = Spread(one, words, layout.longest, queries, keys)

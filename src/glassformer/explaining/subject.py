@@ -30,8 +30,9 @@ class Subject(ABC):
         targets: What is explained, the most important first.
         piece_of: The piece that each vector of the frontend is of, and -1 for special tokens and
             padding; an input may be read as several rows.
-        readers: How much each target is read off each vector of the last layer: 1 at a position, or
-            the weights of a pool. None where no attention leads there.
+        readers: How much each target is read off each vector of the last layer, in each member of
+            an ensemble: 1 at a position, or the weights of a pool. None where no attention leads
+            there.
         blank: Vectors that say nothing; zeros by default. Near zero, a norm makes much of little,
             so integrated gradients need many steps from there.
         readable: Which pieces each target can depend on; all by default.
@@ -45,7 +46,7 @@ class Subject(ABC):
     pieces: tuple[str, ...]
     targets: tuple[Target, ...]
     piece_of: Int[Tensor, "rows T"]
-    readers: Float[Tensor, "targets rows Q"] | None = None
+    readers: Float[Tensor, "members targets rows Q"] | None = None
     blank: Float[Tensor, "rows T D"] | None = None
     readable: Bool[Tensor, "targets pieces"] | None = None
     notes: tuple[str, ...] = ()

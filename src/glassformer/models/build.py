@@ -107,19 +107,25 @@ def build_classifier(
         source: Size of the source vocabulary, or a custom frontend.
         spelling: How words are written in the tokens of the source, if members read words.
     """
-    reads, phrases = needed("encoder", config.encoder), config.frontend.words
+    reads, words = needed("encoder", config.encoder), config.frontend.word_grams
     require(
         config.members == 1 or source is None or isinstance(source, int),
         f"members = {config.members} needs as many frontends, but one was given; use members = 1",
     )
     require(
-        not phrases or spelling is not None,
+        not words or spelling is not None,
         "members that read words need the spelling of the tokens; pass it as `spelling`",
+    )
+    require(
+        not words or config.members > 1,
+        "frontend.word_grams is for every second member of an ensemble, but members = 1; set "
+        "members to 2 or more",
     )
 
     def member(number: int) -> Classifier:
-        reads_words = phrases > 0 and number % 2 == 1
-        if reads_words and spelling is not None:
+        reads_words = words > 0 and number % 2 == 1
+        if reads_words:
+            assert spelling is not None
             frontend = word_frontend(config, reads.dim, spelling)
         else:
             frontend = build_frontend(config, reads.dim, source)
@@ -186,7 +192,7 @@ def build_frontend(config: ModelConfig, dim: int, source: int | Frontend | None)
 def word_frontend(config: ModelConfig, dim: int, spelling: Spelling) -> Frontend:
     """The frontend of members that read words."""
     f = config.frontend
-    return WordPhrases(spelling, dim, longest=f.words, buckets=f.buckets, scale=config.scale)
+    return WordPhrases(spelling, dim, longest=f.word_grams, buckets=f.buckets, scale=config.scale)
 
 
 def own_frontend(kind: str, channels: int, dim: int) -> Frontend:

@@ -25,7 +25,7 @@ class WordEncoder(nn.Module):
         """The encoded vectors where words end, and zeros elsewhere."""
         words = word_ends(layout)
         encoded = self.inside(words_of(x, layout), layout=words.layout, **call)
-        rows = words.put_back(encoded, layout.longest)
+        rows = words.scatter(encoded, layout.longest)
         return pack(rows, layout) if layout.is_packed else rows
 
 
@@ -44,7 +44,7 @@ class WordPool(nn.Module):
 
 def words_of(x: Vectors, layout: Layout) -> Float[Tensor, "B W D"]:
     """The vectors where words end, in padded rows of words."""
-    return word_ends(layout).taken_from(pad(x, layout) if layout.is_packed else x)
+    return word_ends(layout).gather(pad(x, layout) if layout.is_packed else x)
 
 
 def word_ends(layout: Layout) -> WordEnds:

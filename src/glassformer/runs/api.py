@@ -44,7 +44,7 @@ def run_training(
     Args:
         started: When the time budget started, by `time.monotonic`; None for now.
     """
-    config = request.resolve(again=True)
+    config = request.resolve(provisional=True)
     budget = config.train.time
     deadline = None if budget is None else Clock(budget, started=started)
     refuse_processes(config)

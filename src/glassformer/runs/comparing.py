@@ -153,7 +153,9 @@ def notes_on(request: CompareRequest, paired: bool, at_once: int, kept: int = 0)
         "number of variants (Holm); above 0.05 it is a tie."
     )
     if request.on == "valid":
-        notes.append("The validation rows also chose the checkpoint of each run.")
+        notes.append(
+            "The validation rows also chose each run's checkpoint, unless train.weights = last."
+        )
     if not paired:
         notes.append("Some variants read different rows, so their differences are not paired.")
     if at_once > 1:

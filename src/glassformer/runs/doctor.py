@@ -52,7 +52,7 @@ def resolved(requests: Iterable[TrainRequest]) -> dict[str, Config]:
     found, errors = {}, []
     for request in requests:
         try:
-            found[request.job] = request.resolve()
+            found[request.job] = request.resolve(provisional=True)
         except GlassformerError as error:
             errors.append(error)
     if not found:

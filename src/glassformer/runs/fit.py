@@ -85,7 +85,7 @@ def fit(run: Prepared, display: Display, deadline: Clock | None = None) -> FitRe
         display.say(line)
     if processes.is_first():
         drop_checksums(folder.path)
-    kept = keep_best(state, task, setup, folder)
+    kept = keep_weights(state, task, setup, folder)
     display.say(f"trained for {clock(time.perf_counter() - started)}; kept step {listed(kept)}")
     forecaster.report(folder, display)
     model = gathered_model(state.model, task, config, folder)
@@ -104,6 +104,8 @@ def finish(state: State, task: AnyTask, setup: TrainSetup, display: Display) -> 
             f"validations"
         )
     assert setup.checkpoints is not None
+    if setup.train.weights == "last":
+        return
     progress.best, lost = intact_best(setup.checkpoints, progress)
     for damage in lost:
         display.say(f"{damage}; using the next best checkpoint")
@@ -198,7 +200,9 @@ def listed(steps: Sequence[int]) -> str:
     return ", ".join(f"{step:,}" for step in steps)
 
 
-def keep_best(state: State, task: AnyTask, setup: TrainSetup, folder: RunFolder) -> tuple[int, ...]:
+def keep_weights(
+    state: State, task: AnyTask, setup: TrainSetup, folder: RunFolder
+) -> tuple[int, ...]:
     """Load the best weights into the model, unless the last ones are wanted, and save them.
 
     The mean of several checkpoints is used if it beats the best of them: while a model still

@@ -73,7 +73,7 @@ def estimate_training(
         raise GlassformerError("plan runs in one process; drop torchrun")
     target = request.run or free_name(request.name)
     refuse_existing(target)
-    config = request.resolve(again=True)
+    config = request.resolve(provisional=True)
     budget = config.train.time
     deadline = None if budget is None else Clock(budget, started=started)
     began = time.monotonic()

@@ -2,7 +2,8 @@
 
 Validation rows choose the step that is kept, the calibration and the weight of n-grams. After that,
 the model is trained again from the start on the training and validation rows together, for as many
-epochs as were best. Its scores come from the test rows, which neither training sees.
+epochs as the weights that were used. Its scores come from the test rows, which neither training
+sees.
 """
 
 import math

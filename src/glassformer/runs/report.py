@@ -69,7 +69,8 @@ def report_on(
     found = Findings()
     if len(task.lengths(split)):
         rows = sample_rows(len(task.lengths("valid")), result.setup.train.validate_rows)
-        notes += choice_notes(len(rows), split, reporter.validated_unit)
+        by_score = result.config.train.weights == "best"
+        notes += choice_notes(len(rows) if by_score else 0, split, reporter.validated_unit)
         notes += refit_notes(result)
         found = findings(result, task.combine(answers, split), reporter, split, display)
     if curve is not None:
@@ -206,8 +207,8 @@ def choice_notes(chosen_by: int, split: str, unit: str) -> list[str]:
         )
     if split == "valid":
         notes.append(
-            f"There is no test split: these {unit}s also selected the model, so scores are "
-            f"optimistic."
+            f"There is no test split: these {unit}s also helped to choose the model, so scores "
+            f"are optimistic."
         )
     return notes
 

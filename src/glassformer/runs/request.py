@@ -81,12 +81,12 @@ class TrainRequest:
             f"--module {self.module} needs a run to copy it from; add --from RUN",
         )
 
-    def resolve(self, samples: Samples | None = None, *, again: bool = False) -> Config:
+    def resolve(self, samples: Samples | None = None, *, provisional: bool = False) -> Config:
         """The configuration; with the samples that were read, what suits them as well.
 
         Args:
-            again: Whether it is resolved again once there are samples, which may decide whether a
-                setting has an effect.
+            provisional: Whether it will be resolved again with the samples, which may decide
+                whether a setting has an effect.
         """
         overrides, options = self._overrides(), self._options()
         given = expand_shorthands(self.values, self._stacks)
@@ -112,7 +112,7 @@ class TrainRequest:
             values = merge_layers(below, assumed, values)
             config = config_of(values | facts, JOBS[self.job].settings)
         refuse_pretraining(config, self.origin, own_model=self.model is not None)
-        if samples is not None or suited is None or not again:
+        if samples is not None or suited is None or not provisional:
             by_person = merge_layers(file if by_hand else {}, given, overrides)
             refuse_unused_settings(by_person, config, self.size)
         return config
@@ -252,7 +252,7 @@ def inherited(origin: Path, defaults: Values) -> Values:
         defaults: The model settings of the job; a module that is not in them is not copied.
     """
     config = RunFolder(origin).config()
-    modules, model = {"frontend", "members", "scale", *defaults}, plain(config.model)
+    modules, model = {"frontend", "members", "pool", "scale", *defaults}, plain(config.model)
     if config.model.encoder is None and "decoder" not in defaults:
         model["encoder"] = model["decoder"]  # a language model, used to read
     model = {key: value for key, value in model.items() if key in modules}

@@ -36,9 +36,15 @@ def start_from(model: nn.Module, origin: RunFolder, module: str | None) -> list[
         f"{origin.path}: an ensemble of {theirs} members cannot start one of {ours}; use "
         f"model.members={theirs}",
     )
+    found = shared(learned, own)
+    require(
+        parts_of(found) >= {part for part in parts_of(own) if part[0] in map(module_of, found)},
+        f"{origin.path}: its members read other units than those of this model; leave "
+        f"model.frontend.word_grams as it is there",
+    )
     chosen = {
         name: tensor
-        for name, tensor in shared(learned, own).items()
+        for name, tensor in found.items()
         if module is None or f"{name}.".startswith(f"{module}.")
     }
     if module is None:
@@ -89,6 +95,12 @@ def shared(learned: Weights, own: Weights) -> Weights:
 def members_in(weights: Weights) -> int:
     """The number of members of the model that has these weights."""
     return len({found[1] for name in weights if (found := MEMBER.search(name))}) or 1
+
+
+def parts_of(weights: Weights) -> set[tuple[str, str]]:
+    """The modules of the body that have these weights, each with the number of its member."""
+    found = ((module_of(name), MEMBER.search(name)) for name in weights)
+    return {(module, member[1]) for module, member in found if member and module in BODY}
 
 
 def without_member(name: str) -> str:

@@ -155,7 +155,7 @@ class Tokenizer:
         return found
 
     @property
-    def kinds(self) -> NDArray[np.int8]:
+    def first_kinds(self) -> NDArray[np.int8]:
         """The kind of each token's first character (`data/text/words.py`)."""
         return self._edges[0]
 

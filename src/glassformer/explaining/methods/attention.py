@@ -8,6 +8,8 @@ weights as they are have no sign, and differ between targets only if these are r
 positions.
 """
 
+from collections.abc import Sequence
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -25,8 +27,10 @@ def attention(subject: Subject) -> Influence:
     names = layers_that_read(subject)
     with torch.no_grad(), watching(subject.model, layers=names) as (watched, maps):
         subject.scores(watched)
-        mean = torch.stack([maps[name].mean(1) for name in names]).mean(0)
-    return subject.by_piece(read_off(subject, mean))
+        each = [
+            torch.stack([own[name].mean(1) for name in own]).mean(0) for own in maps.by_member()
+        ]
+    return subject.by_piece(read_off(subject, each))
 
 
 def attention_x_gradient(subject: Subject) -> Influence:
@@ -43,11 +47,11 @@ def attention_x_gradient(subject: Subject) -> Influence:
 
 
 def read_off(
-    subject: Subject, weights: Float[Tensor, "rows Q S"]
+    subject: Subject, weights: Sequence[Float[Tensor, "rows Q S"]]
 ) -> Float[Tensor, "targets rows S"]:
-    """The weights of the vectors that each target is read off."""
+    """The weights of the vectors that each target is read off, averaged over members."""
     assert subject.readers is not None
-    return torch.einsum("nrq,rqs->nrs", subject.readers, weights)
+    return torch.einsum("mnrq,mrqs->nrs", subject.readers, torch.stack([*weights])) / len(weights)
 
 
 def layers_that_read(subject: Subject) -> list[str]:

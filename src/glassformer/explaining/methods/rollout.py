@@ -28,8 +28,8 @@ def rollout(subject: Subject) -> Influence:
         subject.scores(watched)
         across, others = cross_attentions(subject.model), pools(subject.model)
         each = [rolled_out(layers, across, others) for layers in maps.by_member()]
-        shares = torch.stack(each).mean(0)
-    return subject.by_piece(read_off(subject, shares[..., -subject.piece_of.shape[1] :]))
+    inputs = subject.piece_of.shape[1]
+    return subject.by_piece(read_off(subject, [shares[..., -inputs:] for shares in each]))
 
 
 def rolled_out(maps: Maps, across: Collection[str], others: Collection[str] = ()) -> Shares:

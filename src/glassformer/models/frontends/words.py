@@ -4,8 +4,9 @@
 
 A word is a run of characters of one kind, and its number is a hash of them, so any word can be
 read, and no vocabulary has to be learned. Words share a fixed number of vectors, and phrases as
-many; they start at zero. A word with a masked character is hidden as a whole. Between the ends of
-words there is nothing: `models/word_level.py` has an encoder and a pool that read the ends alone.
+many; they start at zero. A word with a masked character is hidden as a whole; a masked blank joins
+its neighbours to one hidden word. Between the ends of words there is nothing:
+`models/word_level.py` has an encoder and a pool that read the ends alone.
 """
 
 import math
@@ -49,11 +50,11 @@ class WordEnds:
     layout: Layout
     places: Int[Tensor, "B W"]
 
-    def taken_from(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B W D"]:
+    def gather(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B W D"]:
         """The vectors where words end."""
         return x.gather(1, self.places[..., None].expand(-1, -1, x.shape[-1]))
 
-    def put_back(self, x: Float[Tensor, "B W D"], longest: int) -> Float[Tensor, "B T D"]:
+    def scatter(self, x: Float[Tensor, "B W D"], longest: int) -> Float[Tensor, "B T D"]:
         """Vectors of words where these end, and zeros elsewhere."""
         x = x * self.layout.real[..., None]
         rows = x.new_zeros(len(x), longest, x.shape[-1])
@@ -92,7 +93,7 @@ class WordPhrases(nn.Module):
         layout.memo[WordEnds] = found
         # before the first word stands the start of the row, which phrases may begin with
         phrases = self._phrases(F.pad(numbers, (1, 0)), F.pad(hidden, (1, 0)))[:, 1:]
-        x = found.put_back((self.word(hidden.long()) + phrases) * self.scale, layout.longest)
+        x = found.scatter((self.word(hidden.long()) + phrases) * self.scale, layout.longest)
         return (pack(x, layout) if layout.is_packed else x), layout
 
     def _phrases(
@@ -119,8 +120,8 @@ class WordPhrases(nn.Module):
 
         counts = ends.sum(1)
         most = layout.longest  # which a GPU need not be waited for
-        if counts.device.type == "cpu":
-            most = max(1, int(counts.max())) if counts.numel() else 1
+        if counts.device.type == "cpu" and counts.numel():
+            most = min(most, max(1, int(counts.max())))
         places = (~ends).byte().argsort(dim=1, stable=True)[:, :most]  # (B, W)
         from_first = first.gather(1, places)
 

@@ -26,7 +26,7 @@ def spelling_of(tokenizer: Tokenizer) -> Spelling:
     >>> spelling_of(tokenizer).kinds[ids].tolist()
     [2, 2, 4, 0, 3, 3]
     """
-    kinds = np.array([KINDS[kind] for kind in tokenizer.kinds.tolist()])
+    kinds = np.array([KINDS[kind] for kind in tokenizer.first_kinds.tolist()])
     kinds[[tokenizer.start, tokenizer.end]] = BETWEEN
     kinds[tokenizer.mask] = LETTER
     return Spelling(kinds, tokenizer.mask)

@@ -33,7 +33,7 @@ def suited_to(samples: Samples, accelerated: bool, chosen: Values) -> Values:
     else:
         found = by_characters() if length <= SHORT else by_words(many=many)
     if not many:  # each row counts, and those held out are too few to choose a step
-        found["train"] |= {"refit": True, "weights": "last"}
+        found["train"] |= {"refit": True, "weights": "last", "patience": "none"}
     found["model"]["members"] = 1 if many else 4 if few else 2
     if length > LONG:
         found["task"] |= {"max_length": 512, "long": "both"}
@@ -42,10 +42,13 @@ def suited_to(samples: Samples, accelerated: bool, chosen: Values) -> Values:
 
 def can_read_both(chosen: Values) -> bool:
     """Whether a person's own settings leave several members that read characters."""
-    model, data = chosen.get("model", {}), chosen.get("data", {})
-    kinds = data.get("tokenizer", {}).get("kind"), model.get("frontend", {}).get("kind")
-    members = model.get("members")
-    return kinds in product((None, "characters"), (None, "ngrams")) and members != 1
+    model, task = chosen.get("model", {}), chosen.get("task", {})
+    tokenizer = chosen.get("data", {}).get("tokenizer", {})
+    kinds = tokenizer.get("kind"), model.get("frontend", {}).get("kind")
+    if kinds not in product((None, "characters"), (None, "ngrams")) or model.get("members") == 1:
+        return False
+    counts_words = "vocabulary" in tokenizer or "max_length" in task
+    return kinds[0] == "characters" or not counts_words
 
 
 def by_characters() -> Values:
@@ -60,7 +63,7 @@ def by_both(*, epochs: float) -> Values:
     tokens = {"kind": "characters", "lowercase": True}
     data = {"batch_tokens": 8192, "token_dropout": 0.1, "tokenizer": tokens}
     found = one_block(data, grams=5, buckets=100_000, dropout=0.25, lr=3e-3, epochs=epochs)
-    found["model"]["frontend"]["words"] = 2
+    found["model"]["frontend"]["word_grams"] = 2
     found["task"]["max_length"] = 512
     return found
 

@@ -47,7 +47,7 @@ class TextInputs(Inputs):
         self.config, self.settings = config, config.task
         self.tokenizer = Tokenizer.load(folder / "tokenizer.json")
         self.source = self.tokenizer.size
-        if config.model.frontend.words:
+        if config.model.frontend.word_grams:
             self.spelling = spelling_of(self.tokenizer)
         if data is not None:
             self.samples = Samples.open(data)
@@ -62,8 +62,8 @@ class TextInputs(Inputs):
         refuse_vectors(config, origin)
         tokenizer, settled = take_tokens(config.data.tokenizer, samples, origin)
         require(
-            not config.model.frontend.words or tokenizer.kind == "characters",
-            f"model.frontend.words reads words from characters, but the tokens are of kind "
+            not config.model.frontend.word_grams or tokenizer.kind == "characters",
+            f"model.frontend.word_grams reads words from characters, but the tokens are of kind "
             f"{tokenizer.kind}; use data.tokenizer.kind=characters, or leave it out",
         )
         tokenizer.save(folder / "tokenizer.json")

@@ -106,8 +106,8 @@ class ContinuedText(Subject):
         self.owner = np.concatenate([[-1], found.piece_of, of_written]).astype(np.int64)
         self.piece_of = torch.from_numpy(self.owner)[None].to(self.device)
         self.first = len(found.ids)  # the position from which the first target is predicted
-        self.readers = torch.zeros(len(written), 1, len(self.read), device=self.device)
-        self.readers[range(len(written)), 0, range(self.first, len(self.read))] = 1.0
+        self.readers = torch.zeros(1, len(written), 1, len(self.read), device=self.device)
+        self.readers[0, range(len(written)), 0, range(self.first, len(self.read))] = 1.0
         first_token = torch.tensor([(self.owner == n).argmax() for n in range(len(self.pieces))])
         predicted_at = torch.arange(self.first, len(self.read))
         self.readable = first_token <= predicted_at[:, None]

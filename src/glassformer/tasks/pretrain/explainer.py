@@ -61,8 +61,8 @@ class TextWithGaps(Subject):
         self._read(text, unit)
         self.piece_of = torch.from_numpy(self.owner)[None].to(self.device)
         places = self._gaps(self.read)
-        self.readers = torch.zeros(len(places), 1, len(self.read), device=self.device)
-        self.readers[range(len(places)), 0, places] = 1.0
+        self.readers = torch.zeros(1, len(places), 1, len(self.read), device=self.device)
+        self.readers[0, range(len(places)), 0, places] = 1.0
         self._fill(target)
         masks = np.where(self.owner < 0, self.read, task.tokenizer.mask)
         batch = self._batch(Jagged.of([masks]))

@@ -38,14 +38,16 @@ class LabelSubject(Subject):
         self.answer = prediction.text
 
     @torch.no_grad()
-    def _readers(self, model: Classifier) -> Float[Tensor, "targets rows Q"]:
+    def _readers(self, model: Classifier) -> Float[Tensor, "members targets rows Q"]:
         """The weights of the vectors that the labels are read off, the same for all labels."""
         given: list[tuple[Vectors, Layout]] = []
         copy = eager_copy(model)
         copy.pool.register_forward_pre_hook(lambda _, args: given.append(args))
         self.scores(copy)
-        weights = pool_weights(model.pool, *given[0])
-        return (weights / len(weights)).expand(len(self.targets), -1, -1)
+        [(x, layout)] = given
+        pools = model.pool.shares(x) if isinstance(model.pool, Ensemble) else [(model.pool, x)]
+        weights = torch.stack([pool_weights(*one, layout) for one in pools])
+        return (weights / weights.shape[1])[:, None].expand(-1, len(self.targets), -1, -1)
 
     def _log_odds(self, logits: Float[Tensor, "variants C"]) -> Float[Tensor, "variants targets"]:
         """The log-odds of the labels that are explained, from calibrated logits."""
@@ -57,17 +59,11 @@ class LabelSubject(Subject):
 
 
 def pool_weights(pool: nn.Module, x: Vectors, layout: Layout) -> Float[Tensor, "rows Q"]:
-    """The weight of each vector in a pool; of a maximum, the share of its channels.
-
-    Of an ensemble of pools, the mean of their weights; of a pool of words, where these end.
-    """
-    if isinstance(pool, Ensemble):
-        each = [pool_weights(*one, layout) for one in pool.shares(x)]
-        return torch.stack(each).mean(0)
+    """The weight of each vector in a pool, or of each word; of a maximum, the share of channels."""
     if isinstance(pool, WordPool):
         words = word_ends(layout)
         of_words = pool_weights(pool.inside, words_of(x, layout), words.layout)
-        return words.put_back(of_words[..., None], layout.longest)[..., 0]
+        return words.scatter(of_words[..., None], layout.longest)[..., 0]
     rows, real = in_rows(x, layout)
     if isinstance(pool, AttentionPool):
         return pool.weigh(rows, real)[..., 0]

@@ -108,7 +108,7 @@ class HeardText(Subject):
         self.aligned = aligned_frames(spans or [], len(frames)).to(self.device)
         self.table = table_of(self.words, len(self.tokens)).to(self.device)
         means = self.table / self.table.sum(1, keepdim=True)
-        self.readers = (means if self.writes else means @ self.aligned)[:, None]
+        self.readers = (means if self.writes else means @ self.aligned)[None, :, None]
         log_probs = torch.zeros(len(self.tokens), frames.shape[-1])
         if self.share:
             log_probs += self.share * (self.aligned @ frames).cpu()

@@ -94,7 +94,7 @@ class TranslatedText(Subject):
             self.words = spaced(words, self.answer)
         self.table = table.to(self.device)
         self.means = self.table / self.table.sum(1, keepdim=True)
-        self.readers = self.means[:, None]
+        self.readers = self.means[None, :, None]
         self.targets = self._targets()
 
     @torch.no_grad()

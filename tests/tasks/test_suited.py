@@ -63,6 +63,14 @@ def test_sentences_are_read_once_where_a_person_s_settings_leave_no_other_way(sa
     assert found.model.frontend.word_grams == 0
 
 
+def test_a_length_of_one_s_own_may_be_too_long_for_the_last_weights(samples):
+    names = samples("Bodensee", FEWEST)
+    found = [resolved(names, **one).train for one in ({}, {"time": "1h"}, {"epochs": 99.0})]
+    assert [one.weights for one in found] == ["last", "best", "best"]
+    assert [one.patience for one in found] == [None, 10, 10]
+    assert all(one.refit for one in found)
+
+
 def test_settings_may_have_an_effect_only_on_what_suits_the_samples(samples):
     given = {"settings": ("model.frontend.grams=3", "model.frontend.word_grams=0")}
     request = TrainRequest(job="classify", data=("rows.csv",), device="cpu", **given)

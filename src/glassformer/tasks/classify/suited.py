@@ -15,6 +15,7 @@ FEWEST = 1_000  # training rows
 FEWER, FEW = 500_000, 1_500_000  # characters of all texts
 LOOKED_AT = 1_000  # texts that tell how long they are
 PHRASE, SHORT, SENTENCE, LONG = 30, 60, 250, 600  # characters of a text
+LENGTHS = {"steps", "epochs", "time", "flops"}  # of a training
 MANY, MOST = 5_000_000, 100_000_000  # characters of all texts
 
 
@@ -32,8 +33,10 @@ def suited_to(samples: Samples, accelerated: bool, chosen: Values) -> Values:
         found = by_both(epochs=6.0 if rows * length <= FEWER else 4.0)
     else:
         found = by_characters() if length <= SHORT else by_words(many=many)
-    if not many:  # each row counts, and those held out are too few to choose a step
-        found["train"] |= {"refit": True, "weights": "last", "patience": "none"}
+    found["train"]["refit"] = not many  # where rows are few, each counts
+    if not many and not LENGTHS & chosen.get("train", {}).keys():
+        # the epochs suit them, and those held out are too few to choose among steps
+        found["train"] |= {"weights": "last", "patience": "none"}
     found["model"]["members"] = 1 if many else 4 if few else 2
     if length > LONG:
         found["task"] |= {"max_length": 512, "long": "both"}

@@ -1,9 +1,12 @@
 """Words and n-grams: what ends in a token, whatever else is in the batch."""
 
+from itertools import combinations
+
 import torch
 
 from glassformer.core.layout import Layout, pack
 from glassformer.models.frontends import NgramTokens, Tokens
+from glassformer.models.frontends.ngrams import PRIME, bucket_of
 
 V, D, BUCKETS = 17, 7, 1009
 
@@ -51,11 +54,15 @@ def test_the_order_of_an_ngram_counts_and_so_does_its_length():
 
 
 def test_different_ngrams_rarely_share_a_vector():
-    grams = frontend(3)
     pairs = torch.cartesian_prod(torch.arange(V), torch.arange(V))
-    taken = [grams._bucket(pairs[:, 0] * 0x9E3779B1 + pairs[:, 1] + 1, n) for n in (2, 3)]
+    numbers = pairs[:, 0] * PRIME + pairs[:, 1] + 1
+    taken = [bucket_of(numbers, n, BUCKETS, salt) for n in (2, 3) for salt in (0, 1, 3)]
     for buckets in taken:
         assert 0 <= buckets.min() <= buckets.max() < BUCKETS
         by_chance = BUCKETS * (1 - (1 - 1 / BUCKETS) ** len(pairs))
         assert len(buckets.unique()) > 0.9 * by_chance
-    assert (taken[0] != taken[1]).float().mean() > 0.9
+    for one, other in combinations(taken, 2):
+        together = (one[:, None] == one).fill_diagonal_(False)
+        assert together.any()
+        assert (other[:, None] == other)[together].float().mean() < 0.1
+        assert (one != other).float().mean() > 0.9

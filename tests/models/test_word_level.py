@@ -126,6 +126,18 @@ def test_no_phrase_shares_its_vector_with_a_word():
     assert torch.equal(two(*rows)[0], one(*rows)[0])
 
 
+def test_members_hash_with_a_salt_of_their_own():
+    assert [one.salt for one in members_of(classifier().frontend)] == [*range(MEMBERS)]
+    tokens, layout = ids("ab ba", "abb a")
+    learned, made = frontend().state_dict(), []
+    for salt in range(2):
+        one = WordPhrases(SPELLING, D, longest=2, buckets=BUCKETS, salt=salt)
+        one.load_state_dict(learned)
+        made.append(one(tokens, layout)[0])
+    ends = made[0].any(-1)
+    assert (made[0] != made[1])[ends].any(-1).all()
+
+
 @torch.no_grad()
 def test_a_batch_without_tokens_has_no_words():
     tokens, layout = torch.zeros(2, 0, dtype=torch.long), Layout.padded([0, 0], longest=0)

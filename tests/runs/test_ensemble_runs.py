@@ -162,6 +162,14 @@ def test_members_start_from_members_that_read_the_same(readers, tmp_path):
     assert not (tmp_path / "other").exists()
 
 
+def test_tables_that_are_hashed_in_another_way_start_no_member(readers, tmp_path):
+    alone = [one for one in WORDS if "members" not in one and "word_grams" not in one]
+    data = write_reviews(tmp_path / "x.csv")
+    single = learn(data, tmp_path / "single", *alone, steps=1).folder.path
+    with pytest.raises(GlassformerError, match=r"hashes in its own way; use model\.members=1"):
+        learn(data, tmp_path / "other", "model.members=2", from_=single)
+
+
 def test_summaries_of_words_are_shown_as_they_are(tmp_path):
     data, kind = write_reviews(tmp_path / "x.csv"), "model.encoder.attention.kind=linformer"
     found = learn(data, tmp_path / "run", *WORDS, kind, steps=3).explain(TEXT)

@@ -126,9 +126,9 @@ def build_classifier(
         reads_words = words > 0 and number % 2 == 1
         if reads_words:
             assert spelling is not None
-            frontend = word_frontend(config, reads.dim, spelling)
+            frontend = word_frontend(config, reads.dim, spelling, salt=number)
         else:
-            frontend = build_frontend(config, reads.dim, source)
+            frontend = build_frontend(config, reads.dim, source, salt=number)
         encoder, pool = build_encoder(reads), POOLS[config.pool](reads.dim)
         if reads_words:
             encoder, pool = WordEncoder(encoder), WordPool(pool)
@@ -159,8 +159,14 @@ def output_tokens(config: ModelConfig, vocabulary: int, dim: int) -> Tokens:
     return Tokens(vocabulary, dim, scale=config.scale, softcap=config.softcap)
 
 
-def build_frontend(config: ModelConfig, dim: int, source: int | Frontend | None) -> Frontend:
-    """The given frontend, or the one in the settings; a frontend of tokens needs a vocabulary."""
+def build_frontend(
+    config: ModelConfig, dim: int, source: int | Frontend | None, *, salt: int = 0
+) -> Frontend:
+    """The given frontend, or the one in the settings; a frontend of tokens needs a vocabulary.
+
+    Args:
+        salt: Of the hash of n-grams.
+    """
     if source is not None and not isinstance(source, int):
         return source
     f = config.frontend
@@ -185,14 +191,16 @@ def build_frontend(config: ModelConfig, dim: int, source: int | Frontend | None)
     if source is None:
         raise GlassformerError("a frontend of tokens needs a vocabulary size; pass it as `source`")
     if f.kind == "ngrams":
-        return NgramTokens(source, dim, longest=f.grams, buckets=f.buckets, scale=config.scale)
+        hashed = {"longest": f.grams, "buckets": f.buckets, "salt": salt}
+        return NgramTokens(source, dim, scale=config.scale, **hashed)
     return Tokens(source, dim, scale=config.scale)
 
 
-def word_frontend(config: ModelConfig, dim: int, spelling: Spelling) -> Frontend:
+def word_frontend(config: ModelConfig, dim: int, spelling: Spelling, *, salt: int) -> Frontend:
     """The frontend of members that read words."""
     f = config.frontend
-    return WordPhrases(spelling, dim, longest=f.word_grams, buckets=f.buckets, scale=config.scale)
+    hashed = {"longest": f.word_grams, "buckets": f.buckets, "salt": salt}
+    return WordPhrases(spelling, dim, scale=config.scale, **hashed)
 
 
 def own_frontend(kind: str, channels: int, dim: int) -> Frontend:

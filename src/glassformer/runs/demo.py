@@ -18,7 +18,7 @@ from glassformer.runs.recipes import Recipe, pursue, read_recipe
 from glassformer.runs.run import Run
 from glassformer.runs.timing import TooLittleTimeError
 
-BUDGETS = {"languages": "150s", "dates": "90s", "python-reference": "140s", "morse": "130s"}
+BUDGETS = {"languages": "90s", "dates": "90s", "python-reference": "140s", "morse": "130s"}
 EXPLAINED = ("languages", "Donaudampfschifffahrt")
 LIBRARIES = ("babel", "jiwer", "rapidfuzz", "sacrebleu", "sklearn", "soundfile")
 

@@ -15,6 +15,7 @@ from glassformer.training.weights import Weights, load_weights, read_tensors, we
 
 BODY = ("frontend", "encoder", "decoder")  # a model whose body does not fit is another model
 MEMBER = re.compile(r"\.members\.(\d+)")
+HASHED = ".grams."  # a table by hashes
 READING = {"tokens": "frontend", "decoder": "encoder"}  # a language model, used to read
 
 
@@ -35,6 +36,11 @@ def start_from(model: nn.Module, origin: RunFolder, module: str | None) -> list[
         theirs in (1, ours),
         f"{origin.path}: an ensemble of {theirs} members cannot start one of {ours}; use "
         f"model.members={theirs}",
+    )
+    require(
+        theirs == ours or not any(HASHED in name for name in own),
+        f"{origin.path}: one network cannot start an ensemble that reads n-grams, which each "
+        f"member hashes in its own way; use model.members=1",
     )
     found = shared(learned, own)
     require(

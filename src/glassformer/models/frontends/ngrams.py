@@ -5,7 +5,8 @@
 This gives an encoder the short phrases that a linear model relies on, from its first layer.
 n-grams share a fixed number of vectors by a hash, as in fastText (Bojanowski et al., 2016), which
 start at zero: before training this equals `Tokens`. An n-gram never reaches beyond the start of its
-row, or ahead.
+row, or ahead. Each member of an ensemble hashes with a salt of its own, so that n-grams that share
+a vector in one are apart in the others.
 """
 
 import math
@@ -18,6 +19,7 @@ from glassformer.core.layout import Layout
 from glassformer.core.shapes import Vectors
 
 PRIME, MIXER = 0x9E3779B1, 0x85EBCA6B
+SALTED = 0x13C6E  # even, so that mixers stay odd
 
 
 class NgramTokens(nn.Module):
@@ -27,14 +29,22 @@ class NgramTokens(nn.Module):
         vocabulary: Size of the vocabulary.
         longest: The longest n-gram, in tokens; 2 or more.
         buckets: Number of vectors that the n-grams share.
+        salt: Which n-grams share one: others with another salt.
         scale: Whether vectors are multiplied by √D.
     """
 
     def __init__(
-        self, vocabulary: int, dim: int, *, longest: int, buckets: int, scale: bool = True
+        self,
+        vocabulary: int,
+        dim: int,
+        *,
+        longest: int,
+        buckets: int,
+        salt: int = 0,
+        scale: bool = True,
     ) -> None:
         super().__init__()
-        self.vocabulary, self.dim, self.longest = vocabulary, dim, longest
+        self.vocabulary, self.dim, self.longest, self.salt = vocabulary, dim, longest, salt
         self.scale = math.sqrt(dim) if scale else 1.0
         self.table = nn.Embedding(vocabulary, dim)
         self.grams = nn.Embedding(buckets, dim)
@@ -46,13 +56,17 @@ class NgramTokens(nn.Module):
     ) -> tuple[Vectors, Layout]:
         """The vector of each token plus those of the n-grams that end with it."""
         sizes, buckets = range(2, self.longest + 1), self.grams.num_embeddings
-        found, whole = ngrams_ending(tokens, _row_index(layout), sizes, buckets)
+        found, whole = ngrams_ending(tokens, _row_index(layout), sizes, buckets, self.salt)
         grams = (self.grams(found) * whole[..., None]).sum(0)
         return (self.table(tokens) + grams) * self.scale, layout
 
 
 def ngrams_ending(
-    numbers: Int[Tensor, "..."], index: Int[Tensor, "..."], sizes: range, buckets: int
+    numbers: Int[Tensor, "..."],
+    index: Int[Tensor, "..."],
+    sizes: range,
+    buckets: int,
+    salt: int = 0,
 ) -> tuple[Int[Tensor, "sizes ..."], Bool[Tensor, "sizes ..."]]:
     """The bucket of the n-gram of each size that ends in each token, and whether it is whole.
 
@@ -70,14 +84,16 @@ def ngrams_ending(
             shifted = shifted.roll(1, dims=-1)
             number = (number * PRIME + shifted + 1) % (1 << 31)
         if size in sizes:
-            found.append(_bucket(number, size, buckets))
+            found.append(bucket_of(number, size, buckets, salt))
             whole.append((index >= size - 1).expand_as(numbers))
     return torch.stack(found), torch.stack(whole)
 
 
-def _bucket(number: Int[Tensor, "..."], size: int, buckets: int) -> Int[Tensor, "..."]:
+def bucket_of(
+    number: Int[Tensor, "..."], size: int, buckets: int, salt: int = 0
+) -> Int[Tensor, "..."]:
     """The bucket of an n-gram, hashed together with its length."""
-    mixed = (number + size) * MIXER % (1 << 31)
+    mixed = (number + size) * (MIXER + SALTED * salt) % (1 << 31)
     return (mixed ^ (mixed >> 15)) % buckets
 
 

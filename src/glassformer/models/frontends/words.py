@@ -67,16 +67,24 @@ class WordPhrases(nn.Module):
     Args:
         longest: The longest phrase, in words.
         buckets: Number of vectors, half of them for single words.
+        salt: Which words and phrases share one: others with another salt.
         scale: Whether vectors are multiplied by √D.
     """
 
     kinds: Tensor
 
     def __init__(
-        self, spelling: Spelling, dim: int, *, longest: int, buckets: int, scale: bool = True
+        self,
+        spelling: Spelling,
+        dim: int,
+        *,
+        longest: int,
+        buckets: int,
+        salt: int = 0,
+        scale: bool = True,
     ) -> None:
         super().__init__()
-        self.dim, self.longest, self.mask = dim, longest, spelling.mask
+        self.dim, self.longest, self.mask, self.salt = dim, longest, spelling.mask, salt
         self.scale = math.sqrt(dim) if scale else 1.0
         self.register_buffer("kinds", torch.tensor(spelling.kinds).long(), persistent=False)
         self.word = nn.Embedding(2, dim)  # any word, and a hidden one
@@ -103,7 +111,7 @@ class WordPhrases(nn.Module):
         at = torch.arange(numbers.shape[1], device=numbers.device)
         latest = torch.where(hidden, at, -1).cummax(1).values
         sizes, half = range(1, self.longest + 1), self.phrases.num_embeddings // 2
-        buckets, whole = ngrams_ending(numbers, at - latest - 1, sizes, half)
+        buckets, whole = ngrams_ending(numbers, at - latest - 1, sizes, half, self.salt)
         buckets[1:] += half  # single words share their vectors with no longer phrases
         return (self.phrases(buckets) * whole[..., None]).sum(0)
 

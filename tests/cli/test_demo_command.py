@@ -127,6 +127,7 @@ def test_the_demo_takes_eight_minutes_at_most_and_needs_no_download():
         recipe = read_recipe(name)
         [stage] = demo.within(recipe, "9s").stages
         assert (stage.steps, stage.epochs, stage.time) == (None, None, "9s")
+        assert stage.values.get("model", {}).get("members", 1) <= 2
         assert recipe.result is not None
         assert CATALOG[stage.data[0]].storage is None
         jobs.add(stage.job)

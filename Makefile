@@ -30,11 +30,12 @@ test: $(VENV)/.done  ## Run the test suite
 test-all: $(VENV)/.done  ## Run the full test suite, including slow tests and every combination
 	$(TEST) -m "not cuda"
 
-# Works where nothing can be installed: no .venv, and no shape checks, which need beartype.
+# Works where nothing can be installed: no .venv, no shape checks, which need beartype, and no files
+# of other tests, which may import what is missing.
 # pytest exits with 5 if no test was selected.
 test-cuda:  ## Run the GPU tests with the given PYTHON, without .venv
 	@if $(PYTHON) -c "import sys, torch; sys.exit(not torch.cuda.is_available())" 2>/dev/null; then \
-		{ $(ON_GPU) -m cuda tests || [ $$? -eq 5 ]; } && \
+		{ $(ON_GPU) -m cuda $$(grep -rl "mark.cuda" tests) || [ $$? -eq 5 ]; } && \
 		$(ON_GPU) -m "not cuda and not full" $(GPU_FILES); \
 	else \
 		echo "GPU tests skipped: $(PYTHON) has no torch that finds a GPU"; \

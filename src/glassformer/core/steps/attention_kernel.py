@@ -10,8 +10,10 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from glassformer.core.caches import Ancestry
+from glassformer.core.steps.overlap import can_overlap
 
 MANY = 264  # programs that keep an H200 busy, and then read fewer slots at once
 
@@ -36,10 +38,14 @@ def attention_kernel(
     ROTATED: tl.constexpr,
     BRANCHES: tl.constexpr,
     EVEN: tl.constexpr,
+    OVERLAP: tl.constexpr,
     QUERIES: tl.constexpr,
     BLOCK_K: tl.constexpr,
     BLOCK_S: tl.constexpr,
 ) -> None:
+    if OVERLAP:
+        gdc_wait()
+        gdc_launch_dependents()
     row = tl.program_id(0)
     group = tl.program_id(1)
     SHARED: tl.constexpr = HEADS // KV_HEADS
@@ -124,7 +130,11 @@ def run(
     queries = branches * heads // kv_heads
     y = torch.empty(rows * branches, heads * width, dtype=qkv.dtype, device=qkv.device)
     cos, sin = (k, k) if rotation is None else rotation
-    block_s, warps = (64, 2) if rows * kv_heads >= MANY else (128, 4)
+    many, overlap = rows * kv_heads >= MANY, rows * branches == 1 and can_overlap(qkv.device)
+    if queries == 1:
+        block_s, warps = 32 if many else 128, 2
+    else:
+        block_s, warps = (64, 2) if many else (128, 4)
     attention_kernel[(rows, kv_heads)](
         qkv,
         cos,
@@ -144,9 +154,11 @@ def run(
         ROTATED=rotated,
         BRANCHES=branches,
         EVEN=ancestry.even,
+        OVERLAP=overlap,
         QUERIES=1 if queries == 1 else max(16, triton.next_power_of_2(queries)),
         BLOCK_K=max(16, triton.next_power_of_2(width)),
         BLOCK_S=block_s,
         num_warps=warps,
+        launch_pdl=overlap,
     )
     return y

@@ -40,19 +40,17 @@ def checked(thing: Any, *, typechecker: Checker) -> Any:
 
 
 def checked_function(function: Callable, typechecker: Checker) -> Callable:
-    written = function.__annotations__
-    known = function.__annotations__ = {
-        name: resolved(hint, function.__globals__) for name, hint in written.items()
-    }
-    by_types = typechecker(function)
-    function.__annotations__ = written
-    scoped = any(holds_shapes(hint) for hint in known.values())
+    """Checks each call. The checks are made at the first: most functions are never called."""
+    made: tuple[Callable, bool] | None = None
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
+        nonlocal made
         if jaxtyping.config.jaxtyping_disable:
             return function(*args, **kwargs)
+        made = made or checks_of(function, typechecker)
+        by_types, scoped = made
         if not scoped:
             return by_types(*args, **kwargs)
         push_shape_memo({})
@@ -63,6 +61,17 @@ def checked_function(function: Callable, typechecker: Checker) -> Callable:
 
     call.__shapes_are_checked__ = True
     return call
+
+
+def checks_of(function: Callable, typechecker: Checker) -> tuple[Callable, bool]:
+    """The function with its types checked, and whether any of them holds a shape."""
+    written = function.__annotations__
+    known = {name: resolved(hint, function.__globals__) for name, hint in written.items()}
+    function.__annotations__ = known
+    try:
+        return typechecker(function), any(holds_shapes(hint) for hint in known.values())
+    finally:
+        function.__annotations__ = written
 
 
 def resolved(hint: Any, names: dict[str, Any]) -> Any:

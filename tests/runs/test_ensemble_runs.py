@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from quick import quickly
+from quick import quickly, unchecked
 from small_runs import learn, same, weights, write_reviews
 
 import glassformer
@@ -18,11 +18,16 @@ ENSEMBLE = (f"model.members={MEMBERS}", "model.pool=attention", "model.encoder.d
 TEXT = "The film was great, with some people who said: a lovely town."
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _quickly():
+    with quickly():
+        yield
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ensemble")
-    with quickly():
-        return learn(write_reviews(folder / "x.csv"), folder / "run", *ENSEMBLE, steps=20)
+    return learn(write_reviews(folder / "x.csv"), folder / "run", *ENSEMBLE, steps=20)
 
 
 def test_its_folder_is_the_whole_model(run):
@@ -46,11 +51,10 @@ def test_training_goes_on_as_if_it_was_never_interrupted(run, tmp_path, monkeypa
             raise KeyboardInterrupt
         original(*args)
 
-    with quickly(), monkeypatch.context() as patch:
-        patch.setattr(loop, "update_weights", interrupted)
-        with pytest.raises(KeyboardInterrupt):
+    with unchecked():
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(loop, "update_weights", interrupted)
             learn(data, tmp_path / "run", *ENSEMBLE, "train.save_every=7", steps=20)
-    with quickly():
         resumed = api.resume(tmp_path / "run", quiet=True)
     assert same(weights(resumed.folder.path), weights(run.folder.path))
 
@@ -64,7 +68,7 @@ def test_its_answers_are_explained(run, method):
 
 def test_equal_members_have_the_reasons_of_one(tmp_path):
     data, stays = write_reviews(tmp_path / "x.csv"), "train.optimiser.lr=1e-12"
-    with quickly():
+    with unchecked():
         one = learn(data, tmp_path / "one", *ENSEMBLE, "model.members=1", steps=20)
         more = learn(data, tmp_path / "more", *ENSEMBLE, stays, from_=tmp_path / "one", steps=1)
     for method in ("attention", "rollout", "occlusion"):
@@ -90,7 +94,7 @@ def test_a_text_has_the_vectors_of_all_members(run):
 
 def test_members_all_start_from_the_weights_of_a_single_model(tmp_path):
     data = write_reviews(tmp_path / "x.csv")
-    with quickly():
+    with unchecked():
         first = learn(data, tmp_path / "first", steps=1)
         later = learn(data, tmp_path / "later", "model.members=2", from_=tmp_path / "first")
         third = learn(data, tmp_path / "third", from_=tmp_path / "later", steps=1)
@@ -118,8 +122,7 @@ WORDS = (
 def readers(tmp_path_factory):
     """A run of two members, one of which reads words."""
     folder = tmp_path_factory.mktemp("readers")
-    with quickly():
-        return learn(write_reviews(folder / "x.csv"), folder / "run", *WORDS, steps=20)
+    return learn(write_reviews(folder / "x.csv"), folder / "run", *WORDS, steps=20)
 
 
 def test_members_that_read_words_are_found_in_a_folder_again(readers):
@@ -146,11 +149,13 @@ def test_what_members_read_as_words_is_explained_by_every_method(readers, method
 
 
 def test_members_start_from_members_that_read_the_same(readers, tmp_path):
-    data, start = write_reviews(tmp_path / "x.csv"), {"from_": readers.folder.path}
-    again = learn(data, tmp_path / "again", **start)
+    data = write_reviews(tmp_path / "x.csv")
+    no_words = (*WORDS, "model.frontend.word_grams=0")
+    with unchecked():
+        again = learn(data, tmp_path / "again", from_=readers.folder.path, steps=1)
+        characters = learn(data, tmp_path / "characters", *no_words, steps=1)
     assert again.config.model.frontend.word_grams == 2
     assert same(read_tensors(again.folder.initial), weights(readers.folder.path))
-    characters = learn(data, tmp_path / "characters", *WORDS, "model.frontend.word_grams=0")
     for origin, grams in ((readers, 0), (characters, 2)):
         with pytest.raises(GlassformerError, match=r"read other units .* leave model\.frontend"):
             learn(
@@ -165,14 +170,16 @@ def test_members_start_from_members_that_read_the_same(readers, tmp_path):
 def test_tables_that_are_hashed_in_another_way_start_no_member(readers, tmp_path):
     alone = [one for one in WORDS if "members" not in one and "word_grams" not in one]
     data = write_reviews(tmp_path / "x.csv")
-    single = learn(data, tmp_path / "single", *alone, steps=1).folder.path
+    with unchecked():
+        single = learn(data, tmp_path / "single", *alone, steps=1).folder.path
     with pytest.raises(GlassformerError, match=r"hashes in its own way; use model\.members=1"):
         learn(data, tmp_path / "other", "model.members=2", from_=single)
 
 
 def test_summaries_of_words_are_shown_as_they_are(tmp_path):
     data, kind = write_reviews(tmp_path / "x.csv"), "model.encoder.attention.kind=linformer"
-    found = learn(data, tmp_path / "run", *WORDS, kind, steps=3).explain(TEXT)
+    run = learn(data, tmp_path / "run", *WORDS, kind, steps=1)
+    found = run.explain(TEXT, method="integrated_gradients")
     shapes = {one.name: one.weights.shape[2] for one in found.attention}
     assert shapes["encoder.members.1.inside.blocks.0.attention"] == 64
     assert shapes["pool.members.1.inside"] > len(TEXT)

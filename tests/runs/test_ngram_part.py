@@ -123,7 +123,7 @@ def test_a_plan_tells_how_large_they_may_become(run):
     weights = run.folder.open_task(run.config, None).stored.weights.size
     assert weights <= bound <= 5 * weights
     options["set"] = TINY | {"model.ngrams": "no"}
-    assert "n-grams" not in repr(glassformer.plan("classify", list(reviews()), **options).notes)
+    assert "n-grams" not in repr(glassformer.plan("classify", list(reviews(61)), **options).notes)
 
 
 def test_an_explanation_is_of_the_label_that_both_parts_predict(run):

@@ -24,7 +24,7 @@ from rich.progress import track
 from rich.table import Table
 
 ROOT = Path(__file__).parents[1]
-COPIED = ("src", "tests", "examples", "pyproject.toml")
+COPIED = ("src", "tests", "examples", "recipes", "pyproject.toml")
 AT_A_TIME = 2
 COLOURS = {"caught": "green", "SURVIVED": "bold red", "broken": "bold yellow"}
 

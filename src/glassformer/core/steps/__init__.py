@@ -3,8 +3,9 @@
     linear      norm, linear layer, activation and residual connection
     sliced      its product for a single sequence on a CPU
     attention   rotary positions, writing to the cache, and attention over it
+    overlap     kernels that begin before the one before them has ended
 
-A step of decoding computes little, so its time goes into starting kernels. Each of these is a
-single one on CUDA, written in Triton (`*_kernel.py`, imported only there); elsewhere it is a few
+A step of decoding computes little, so its time goes into starting kernels. Each of these is one
+or two on CUDA, written in Triton (`*_kernel.py`, imported only there); elsewhere it is a few
 functions of PyTorch, which are also the reference in tests.
 """

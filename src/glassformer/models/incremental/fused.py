@@ -1,4 +1,4 @@
-"""Fused steps: a language model's step in five kernels per layer (`core.steps`).
+"""Fused steps: a language model's step in a few kernels per layer (`core.steps`).
 
 For decoders of the usual kind: norms first, softmax attention without extras, no memory. The
 weights are laid out for it once, so the model must never change afterwards (`frozen`). On CUDA, the

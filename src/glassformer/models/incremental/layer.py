@@ -1,4 +1,4 @@
-"""A block of the usual kind, laid out for speed: a step of one token per branch is a few kernels."""
+"""A block of the usual kind, laid out for speed: one token per branch is a few kernels."""
 
 from dataclasses import dataclass
 from typing import cast

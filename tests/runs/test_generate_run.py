@@ -80,6 +80,16 @@ def test_it_is_evaluated_on_other_text_and_continued_from(run, tmp_path):
     assert load(again.folder.path, device="cpu").predict("10 green").text.startswith("10 green")
 
 
+def test_a_run_of_another_kind_is_continued_from_as_it_is(run, tmp_path):
+    data, options = run.folder.path.parent / "bottles.txt", {"steps": 1, "device": "cpu"}
+    kind = ("model.decoder=gpt2", "model.decoder.dim=16", "task.max_length=16")
+    first = train("generate", data, run=tmp_path / "first", set=kind, quiet=True, **options)
+    given = {"run": tmp_path / "later", "from_": first.folder.path, "set": kind[2:]}
+    later = train("generate", data, quiet=True, **given, **options)
+    assert later.config.model == first.config.model
+    assert first.config.model.decoder.attention.kv_heads is None  # by default, it has a number
+
+
 def test_a_classifier_starts_from_it_as_an_encoder(run, tmp_path):
     rows = [f"{n} bottles,{'few' if n < 5 else 'many'}\n" for n in range(40)]
     (tmp_path / "rows.csv").write_text("".join(["text,label\n", *rows]))

@@ -98,7 +98,7 @@ class TrainRequest:
         facts = {"job": self.job, "format": FORMAT, "version": __version__}
         if self.origin is not None:
             refuse_own_model_of(self.origin, self.model)
-            below = merge_layers(below, inherited(self.origin, below["model"]))
+            below = inheriting(below, self.origin)
             facts |= {"origin": str(self.origin)}
         if self.model is not None:
             facts |= {"own_model": called(self.model)}
@@ -245,18 +245,20 @@ def default_group(data: tuple[str, ...]) -> str | None:
     return named[0].group if len(named) == len(data) and named else None
 
 
-def inherited(origin: Path, defaults: Values) -> Values:
-    """The settings that must match the run that modules are copied from: model and tokenizer.
+def inheriting(defaults: Values, origin: Path) -> Values:
+    """The defaults of a job with the model and tokenizer of the run that modules are copied from.
 
-    Args:
-        defaults: The model settings of the job; a module that is not in them is not copied.
+    Each of its stacks replaces the default one: a setting that it leaves out is none there. A
+    module that is not in the defaults is not copied.
     """
     config = RunFolder(origin).config()
-    modules, model = {"frontend", "members", "pool", "scale", *defaults}, plain(config.model)
-    if config.model.encoder is None and "decoder" not in defaults:
+    modules = {"frontend", "members", "pool", "scale", *defaults["model"]}
+    model = plain(config.model)
+    if config.model.encoder is None and "decoder" not in defaults["model"]:
         model["encoder"] = model["decoder"]  # a language model, used to read
     model = {key: value for key, value in model.items() if key in modules}
-    return {"model": model, "data": {"tokenizer": plain(config.data.tokenizer)}}
+    data = defaults.get("data", {}) | {"tokenizer": plain(config.data.tokenizer)}
+    return defaults | {"model": defaults["model"] | model, "data": data}
 
 
 def refuse_own_model_of(origin: Path, model: object) -> None:

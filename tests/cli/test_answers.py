@@ -55,12 +55,19 @@ def test_an_empty_input_has_an_empty_answer_that_is_marked(capsys):
     assert values == {"input": "", "prediction": "", "confidence": 0.0, "empty": True}
 
 
-def test_a_doubtful_text_that_was_printed_is_followed_by_a_question_mark(capsys):
-    show = Show(abstain=0.9, confidence=True)
+def test_a_text_that_may_turn_out_doubtful_is_not_printed_before_it_is_complete(capsys):
+    for least, expected in ((0.9, "?"), (0.4, "two words")):
+        show = Show(abstain=least, confidence=True)
+        show.show_partial(Partial(text="two words"))
+        show.show("input", PREDICTION)
+        assert capsys.readouterr().out == f"{expected}\t0.500\nbelow\n"
+
+
+def test_a_text_that_was_printed_is_followed_by_a_question_mark_if_nothing_of_it_is_known(capsys):
+    show = Show()
     show.show_partial(Partial(text="two words"))
-    show.show("input", PREDICTION)
-    show.show("input", PREDICTION)
-    assert capsys.readouterr().out == "two words ?\t0.500\nbelow\n?\t0.500\nbelow\n"
+    show.show("input", replace(PREDICTION, unknown=True))
+    assert capsys.readouterr().out == "two words ?\nbelow\n"
 
 
 def test_a_remark_does_not_break_a_line_that_has_begun(capsys, monkeypatch):

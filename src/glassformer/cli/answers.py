@@ -44,7 +44,7 @@ class Show:
         """Show at once what is known of the next prediction."""
         if partial.done is not None:
             self._advance(partial.done)
-        if not partial.text:
+        if not partial.text or self.abstain is not None:  # a doubtful text is not shown at all
             return
         if self.as_json:
             if partial.details:  # the text alone is in the prediction, too
@@ -110,9 +110,9 @@ class Show:
 
     def _answer(self, prediction: "Prediction") -> None:
         """One line, or the rest of one that has begun."""
-        text, doubt = ("", " ?") if self.begun else (prediction.text, "?")
+        text, unknown = ("", " ?") if self.begun else (prediction.text, "?")
         self.begun = False
-        answer = doubt if self._abstains(prediction) else text
+        answer = unknown if self._abstains(prediction) else text
         confidence = 0.0 if prediction.unknown else prediction.confidence  # of `?`, not a guess
         sure = [f"{confidence:.3f}"] if self.confidence else []
         print_line(answer, *sure, flush=False)

@@ -318,6 +318,15 @@ def test_an_encoder_decoder_keeps_its_sources_in_pages(translator):
     assert_nothing_lost(engine)
 
 
+def test_a_token_that_the_model_does_not_have_is_refused_and_harms_no_other_request(model):
+    engine, size = Engine(model, pages=100, page_size=PAGE), model.tokens.table.num_embeddings
+    request = GenerationRequest(prompt=(5, 6), decode=DecodeConfig(max_length=3))
+    for token in (-1, size):
+        with pytest.raises(ValueError, match="not one of the model's"):
+            engine.submit(replace(request, prompt=(5, token)))
+    assert_same(next(engine.answers([request])), alone(model, request))
+
+
 def test_what_cannot_be_served_is_refused(model, translator):
     engine = Engine(model, pages=3, page_size=PAGE)
     with pytest.raises(GlassformerError, match="could need 30 tokens of memory"):

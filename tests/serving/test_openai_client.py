@@ -162,3 +162,11 @@ def test_what_is_wrong_is_an_error_of_the_client(client, served):
     assert refusal(found) == (422, "invalid_json")
     assert "error at character 10" in found.text
     assert refusal(served.get("/v1/completions")) == (405, "http_error")
+
+
+def test_a_field_of_several_types_is_refused_for_its_content(served):
+    found = served.post("/v1/completions", GREEDY | {"stop": ["a", "b", "c", "d", "e"]})
+    assert refusal(found) == (422, "invalid_value")
+    error = found.json()["error"]
+    assert error["param"] == "stop"
+    assert "at most 4 items" in error["message"]

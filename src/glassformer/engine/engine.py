@@ -91,6 +91,9 @@ class Engine:
             raise ValueError("an encoder-decoder needs a source with every request, others none")
         if isinstance(request, SearchRequest) and not isinstance(self.steps, BranchingSteps):
             raise ValueError("language models on a GPU do not search in the engine; use `decode`")
+        size = self.decoder.tokens.table.num_embeddings
+        if not all(0 <= token < size for token in request.prompt):
+            raise ValueError(f"the prompt has a token that is not one of the model's {size:,}")
         room = self.decoder.positions
         limit = request.limit if isinstance(request, SearchRequest) else request.decode.max_length
         if room is not None:

@@ -24,6 +24,7 @@ TYPES = {  # of errors, by status; others are wrong requests
 INVALID = "invalid_request_error"
 UNKNOWN_PATH = "there is no such path; /docs lists those of this server"
 SHOWN = 300  # characters of a message
+TYPE_NAMES = {"str", "int", "float", "bool"}
 
 
 class ErrorDetails(BaseModel):
@@ -109,16 +110,32 @@ def printable(text: str) -> str:
 
 
 def invalid_request(error: RequestValidationError) -> RefusedError:
-    """The first thing that is wrong with a request; what was sent is not repeated."""
-    first: Mapping[str, Any] = next(iter(error.errors()), {})
+    """The first thing that is wrong with a request; what was sent is not repeated.
+
+    A field of several types has an error for each of them: one of its content says more than one
+    of its type.
+    """
+    errors: list[Mapping[str, Any]] = [*error.errors()] or [{"loc": ()}]
+    first = errors[0]
     if first.get("type") == "json_invalid":
         message = f"the body is not valid JSON: error at character {first['loc'][-1]}"
         return RefusedError(422, message, code="invalid_json")
-    place = [str(one) for one in first.get("loc", ()) if one not in ("body", "path", "query")]
-    param = ".".join(place) or None
-    message = first.get("msg", "the request is not valid")
+    same = [one for one in errors if place_of(one)[:1] == place_of(first)[:1]]
+    found = next((one for one in same if not one.get("type", "").endswith("_type")), first)
+    param = ".".join(place_of(found)) or None
+    message = found.get("msg", "the request is not valid")
     message = f"{param}: {message}" if param else f"{message}"
     return RefusedError(422, message, code="invalid_value", param=param)
+
+
+def place_of(error: Mapping[str, Any]) -> list[str]:
+    """The field that is wrong, and where inside it; pydantic names its type, too.
+
+    >>> place_of({"loc": ("body", "stop", "list[str]", 2)})
+    ['stop', '2']
+    """
+    parts = [str(part) for part in error["loc"] if part not in ("body", "path", "query")]
+    return [part for part in parts if part not in TYPE_NAMES and "[" not in part]
 
 
 def add_error_handlers(app: FastAPI) -> None:

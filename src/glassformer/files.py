@@ -21,11 +21,18 @@ PIECE = 2**20  # bytes hashed at once
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A place to write to, which takes the name of `path` when all went well."""
+    """A place to write to, which takes the name of `path` when all went well.
+
+    Whatever wrote it, it gets the permissions of any new file.
+    """
     half = path.with_name(f".{path.name}.new")
     remove(half)  # what a kill left there, or a link that leads elsewhere
+    half.touch()
+    mode = half.stat().st_mode
+    half.unlink()
     try:
         yield half
+        half.chmod(mode)
         sync(half)
         half.replace(path)
         sync(path.parent)

@@ -98,3 +98,8 @@ def test_the_attention_of_each_member_is_seen():
     with torch.no_grad(), watching(members_of(model.encoder)[0]) as (watched, maps):
         watched(torch.zeros(1, 3, DIM), layout=Layout.padded([3]))
     assert [list(some) for some in maps.by_member()] == [list(maps)]
+
+
+def test_more_networks_than_any_memory_holds_are_refused():
+    with pytest.raises(GlassformerError, match="members must be at most 32, got 1000"):
+        replace(CONFIG, members=1000)

@@ -87,7 +87,9 @@ def test_without_test_rows_it_is_left_out_and_says_so(tmp_path, capsys):
 def test_a_time_budget_has_room_for_both_and_a_comparison_has_one(tmp_path):
     data = str(write_reviews(tmp_path / "x.csv", 151))
     request = TrainRequest(job="classify", data=(data,), settings=(REFIT,))
-    assert trainings(request.resolve()) == 2
+    assert trainings(request.resolve()) == pytest.approx(1 + 0.9 / 0.8)
+    more_rows = TrainRequest(job="classify", data=(data,), settings=(REFIT, "data.valid_share=0.3"))
+    assert trainings(more_rows.resolve()) == pytest.approx(1 + 0.9 / 0.6)
     plain = TrainRequest(job="classify", data=(data,))
     assert trainings(plain.resolve()) == 1
     assert base_request(plain).values["train"]["refit"] is False

@@ -68,6 +68,13 @@ def test_they_are_told_and_counted(tmp_path, capsys):
     assert "left out: 1 unlabelled row that" in shown
 
 
+def test_texts_that_nothing_reads_are_told_of(tmp_path, capsys):
+    more = {"unlabelled": [{"text": "one more"}], "test": ROWS[:1], "quiet": False}
+    more["set"] = TINY | {"model.ngrams": "no"}
+    glassformer.train("classify", ROWS[1:], **options(tmp_path, **more))
+    assert "The unlabelled texts take no part." in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("job", "more", "message"),
     [

@@ -26,6 +26,7 @@ STACK_NAMES = ("attention", "gru", "lstm", "tcn")
 FRONTEND_NAMES = ("tokens", "ngrams", "subsampling", "conv1d", "resnet", "patches")
 PATCH_POSITION_NAMES = ("learned", "sinusoidal")
 POOL_NAMES = ("mean", "max", "first", "attention")
+MOST_MEMBERS = 32  # each takes as long as a whole network
 NGRAMS_NAMES = ("auto", "no", "yes")
 DEEPEST = 10_000  # layers; more take minutes to build
 
@@ -190,6 +191,7 @@ class ModelConfig:
         )
         choose("pool", self.pool, POOL_NAMES)
         positive("members", self.members)
+        at_most("members", self.members, MOST_MEMBERS)
         choose("ngrams", self.ngrams, NGRAMS_NAMES)
         above_zero("softcap", self.softcap)
         if self.share:

@@ -83,6 +83,9 @@ def decide(run: Prepared, display: Display, deadline: Clock | None) -> None:
     steps = 0 if objection else trial_steps(run, deadline)
     if objection:
         sentence = f"No pretraining: {objection}."
+        regularise = run.config.train.regularise
+        if run.config.data.unlabelled and not (regularise.r_drop or regularise.vat.weight):
+            sentence += " The unlabelled texts take no part."
     elif not steps:
         sentence = "No pretraining: the time budget is too short to try whether it helps."
     else:

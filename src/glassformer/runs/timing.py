@@ -93,8 +93,14 @@ def checkpoints(setup: TrainSetup, until: int) -> int:
 
 
 def trainings(config: Config) -> float:
-    """The work of a run, relative to that of one training: a curve and a refit are more of them."""
-    return 1.0 + (sum(SHARES) if config.curve else 0.0) + (1.0 if config.train.refit else 0.0)
+    """The work of a run, relative to that of one training: a curve and a refit are more of them.
+
+    A refit takes as many steps more as the validation rows are of the training rows.
+    """
+    data = config.data
+    train = 1.0 - data.valid_share - data.test_share
+    refit = (train + data.valid_share) / train if config.train.refit else 0.0
+    return 1.0 + (sum(SHARES) if config.curve else 0.0) + refit
 
 
 class TooLittleTimeError(GlassformerError):

@@ -66,12 +66,9 @@ def using_weights(model: nn.Module, weights: Mapping[str, Tensor] | None) -> Ite
 
 
 def write_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Write a safetensors file atomically, with the permissions of any new file."""
+    """Write a safetensors file atomically."""
     with replacing(path) as temporary:
-        temporary.touch(exist_ok=False)
-        mode = temporary.stat().st_mode
         save_file({name: t.detach().cpu().contiguous() for name, t in tensors.items()}, temporary)
-        temporary.chmod(mode)
 
 
 def read_tensors(path: Path) -> Weights:

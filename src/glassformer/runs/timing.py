@@ -93,13 +93,9 @@ def checkpoints(setup: TrainSetup, until: int) -> int:
 
 
 def trainings(config: Config) -> float:
-    """The work of a run, relative to that of one training: a curve and a refit are more of them.
-
-    A refit takes as many steps more as the validation rows are of the training rows.
-    """
-    data = config.data
-    train = 1.0 - data.valid_share - data.test_share
-    refit = (train + data.valid_share) / train if config.train.refit else 0.0
+    """The work of a run, relative to that of one training; a refit has the validation rows, too."""
+    valid, test = config.data.valid_share, config.data.test_share
+    refit = (1.0 - test) / (1.0 - test - valid) if config.train.refit else 0.0
     return 1.0 + (sum(SHARES) if config.curve else 0.0) + refit
 
 

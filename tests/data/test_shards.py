@@ -38,6 +38,14 @@ def test_shards_hold_the_tokens_of_all_texts_as_one_file_would(tmp_path, tokeniz
     assert in_cache(tmp_path) == [], "nothing is left in the cache"
 
 
+def test_a_token_is_counted_in_each_row(tmp_path, tokenizer, monkeypatch):
+    monkeypatch.setattr(shards, "CHUNK", 5)
+    Shards.write(tmp_path, TEXTS, tokenizer)
+    found = Shards.open(tmp_path, below=tokenizer.size, rows=len(TEXTS))
+    [[token]] = tokenizer.encode(["e"])
+    assert found.count(int(token)).tolist() == [text.count("e") for text in TEXTS]
+
+
 def test_an_interrupted_preparation_goes_on_and_a_damaged_shard_is_made_again(
     tmp_path, tokenizer, monkeypatch
 ):

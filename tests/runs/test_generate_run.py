@@ -80,6 +80,25 @@ def test_it_is_evaluated_on_other_text_and_continued_from(run, tmp_path):
     assert load(again.folder.path, device="cpu").predict("10 green").text.startswith("10 green")
 
 
+def test_characters_without_a_token_are_reported_and_do_not_change_the_bytes(run, tmp_path, capsys):
+    text = "Москва слезам не верит.\n" * 99
+    (tmp_path / "russian.txt").write_text(text, encoding="utf-8")
+    remark = "of the characters{} have no token of this model: 'М', 'о', 'с', 'к', 'в'"
+    assert main(["evaluate", str(run.folder.path), str(tmp_path / "russian.txt")]) == 0
+    assert "83.3% " + remark.format("") in " ".join(capsys.readouterr().out.split())
+    options = {"set": SMALL[-2:], "steps": 1, "device": "cpu", "from_": run.folder.path}
+    later = train("generate", tmp_path / "russian.txt", run=tmp_path / "later", **options)
+    note = f"% {remark.format(' of the train split')}"
+    assert note in " ".join(capsys.readouterr().err.split())
+    assert any(note in one for one in later.report["notes"])
+    spelt = ("data.tokenizer.kind=bytes", *SMALL)
+    bottles = run.folder.path.parent / "bottles.txt"
+    options = {"set": spelt, "steps": 1, "device": "cpu", "quiet": True}
+    other = train("generate", bottles, run=tmp_path / "other", **options)
+    found = run.evaluate(tmp_path / "russian.txt", against=other).comparison["bits_per_byte"]
+    assert found.wins + found.losses + found.ties == -(-len(text.encode()) // 1024)
+
+
 def test_a_run_of_another_kind_is_continued_from_as_it_is(run, tmp_path):
     data, options = run.folder.path.parent / "bottles.txt", {"steps": 1, "device": "cpu"}
     kind = ("model.decoder=gpt2", "model.decoder.dim=16", "task.max_length=16")

@@ -24,6 +24,7 @@ from glassformer.errors import GlassformerError
 from glassformer.files import cache_folder, checksum, read_json, write_json
 
 BLOCK = 2**26  # characters
+CHUNK = 1 << 20  # tokens looked at together
 FILES = (".values.npy", ".ends.npy")  # of a Ragged
 
 Numbers = Int[np.ndarray, "..."]
@@ -95,6 +96,15 @@ class Shards:
             chosen = of == part
             first = int(self.ends[part - 1]) if part else 0
             found[chosen] = self.parts[part].values[inside[chosen] - first]
+        return found
+
+    def count(self, token: int) -> Int[np.ndarray, " rows"]:
+        """How often a token is in each row."""
+        found, ends = np.zeros(len(self), dtype=np.int64), self.starts + self.lengths
+        for first in range(0, self.size, CHUNK):
+            tokens = self.take(np.arange(first, min(first + CHUNK, self.size)))
+            places = first + np.flatnonzero(tokens == token)
+            np.add.at(found, np.searchsorted(ends, places, side="right"), 1)
         return found
 
 

@@ -211,3 +211,4 @@ TOKENIZERS: dict[str, type[Coder]] = {
     "bpe": Bpe,
     "unigram": Unigram,
 }
+LOSSLESS = ("bytes", "bpe", "unigram")  # those without unknown tokens

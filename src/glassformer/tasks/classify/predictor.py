@@ -11,7 +11,7 @@ from torch import nn
 
 from glassformer.core.layout import Layout
 from glassformer.data.jagged import Jagged
-from glassformer.data.text.tokenizer import Tokenizer
+from glassformer.data.text.tokenizer import LOSSLESS, Tokenizer
 from glassformer.models.transformer import Classifier
 from glassformer.tasks.classify.contributions import Contributions, WithContributions
 from glassformer.tasks.classify.sequences import SequenceInputs, SequenceLabelPredictor
@@ -36,7 +36,6 @@ CHARACTERS = 1 << 16  # per chunk of more texts
 RECORDINGS = 16  # per batch, after the first one if more are still to come
 ENOUGH = 32  # texts, which are sorted by length
 CPU_TOKENS = 1024  # of a batch at most: what a narrow model makes of more leaves a CPU's cache
-LOSSLESS = ("bytes", "bpe", "unigram")  # tokenizers without unknown tokens
 
 Rows = Int[np.ndarray, " chosen"]
 

@@ -10,6 +10,7 @@ windows       what is trained on, and what slides over a text to score it
 batch         windows as a model reads them
 task          what training needs
 answers       likelihoods of texts, and their scores
+unknown       characters without a token: their bytes, and remarks about them
 predictor     continuations of prompts
 explainer     what each token of a continuation is based on
 ngram_baseline  the baseline

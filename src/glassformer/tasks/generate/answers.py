@@ -4,9 +4,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
-
-from glassformer.data.text.tokenizer import Tokenizer
+from jaxtyping import Float
 
 SPELT_OUT = 21 * math.log(2)  # nats for a character that no token stands for: its code point
 
@@ -28,8 +26,3 @@ class Likelihoods:
             "loss": loss,
             "perplexity": math.exp(min(loss, 100)),
         }
-
-
-def token_bytes(tokenizer: Tokenizer) -> Int[np.ndarray, " V"]:
-    """The bytes of text of every token."""
-    return np.array([len(token) for token in tokenizer.coder.tokens])

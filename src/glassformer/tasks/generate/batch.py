@@ -20,12 +20,14 @@ class WindowBatch:
     Attributes:
         labels: What comes next at each place; `IGNORED` counts nothing.
         units: The unit of text of each place, for evaluation; None while training.
+        bytes: Likewise the bytes of text of what comes next.
     """
 
     ids: Int[Tensor, " N"]
     layout: Layout
     labels: Int[Tensor, " N"]
     units: Int[Tensor, " N"] | None = None
+    bytes: Int[Tensor, " N"] | None = None
 
     @property
     def tokens(self) -> int:
@@ -40,6 +42,7 @@ class WindowBatch:
             self.layout.to(device),
             self.labels.to(device, non_blocking=True),
             self.units,
+            self.bytes,
         )
 
     @property
@@ -63,11 +66,14 @@ class WindowBatch:
 register_dataclass(WindowBatch)
 
 
-def window_batch(found: Windows, units: Numbers | None = None) -> WindowBatch:
+def window_batch(
+    found: Windows, units: Numbers | None = None, sizes: Numbers | None = None
+) -> WindowBatch:
     """Windows as a batch."""
     return WindowBatch(
         torch.from_numpy(found.ids),
         Layout.packed(torch.from_numpy(found.lengths)),
         torch.from_numpy(found.labels),
         None if units is None else torch.from_numpy(units),
+        None if sizes is None else torch.from_numpy(sizes),
     )

@@ -91,7 +91,7 @@ def training_texts(task: GenerateTask) -> tuple[list[Numbers], bool]:
 
 def likelihoods(model: NgramModel, task: GenerateTask, split: str) -> Likelihoods:
     """How likely it finds the texts of a split."""
-    stream, units = task.stream(split), task.sliding(split).units
+    stream, sliding = task.stream(split), task.sliding(split)
     nll, labels = [], []
     for first in range(0, stream.size, CHUNK):
         places = np.arange(first, min(first + CHUNK, stream.size))
@@ -102,7 +102,8 @@ def likelihoods(model: NgramModel, task: GenerateTask, split: str) -> Likelihood
         nll.append(-found.numpy().astype(np.float64))
     every, losses = np.concatenate(labels), np.concatenate(nll)
     counts = every != IGNORED
-    return task.likelihoods(units[counts], losses[counts], every[counts])
+    where = sliding.units[counts], losses[counts], every[counts], sliding.bytes[counts]
+    return task.likelihoods(*where)
 
 
 def next_by_ngrams(model: NgramModel) -> Score:

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from glassformer.config.decoding import DecodeConfig
+from glassformer.data.doctor.check import counted
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.decode import (
     Hypothesis,
@@ -29,6 +30,7 @@ from glassformer.models.transformer import LanguageModel
 from glassformer.tasks.generate.ngram_baseline import kept_ngrams, next_by_ngrams
 from glassformer.tasks.generate.streaming import Streamed
 from glassformer.tasks.generate.task import GenerateTask
+from glassformer.tasks.generate.unknown import examples, unknown_pieces
 from glassformer.tasks.predictor import Partial, Prediction
 from glassformer.tasks.served import TokenWriter
 from glassformer.tasks.shared.generation import GenerationOptions
@@ -215,17 +217,21 @@ class GeneratePredictor(TextPredictor[GenerateTask], TokenWriter):
                 "others": others,
             },
             below=below + (token_lines(values) if self.decode.alternatives else []),
-            note=self._note(length, answers[0]),
+            note="; it ".join(self._notes(text, length, answers[0])),
         )
 
     def _text(self, found: Hypothesis) -> str:
         return cut_at_stop(self.task.tokenizer.decode(list(found.tokens)), self.decode.stop)
 
-    def _note(self, length: int, found: Hypothesis) -> str:
+    def _notes(self, text: str, length: int, found: Hypothesis) -> Iterator[str]:
         """What a person should know about a prompt or its continuation."""
+        if unknown := unknown_pieces(self.task.tokenizer, text):
+            yield (
+                f"has {counted(len(unknown), 'character')} of {len(text):,} without a token of "
+                f"this model: {examples(unknown)}"
+            )
         trained = self.task.settings.max_length
         if length > trained:
-            return f"has {length:,} tokens, more than the {trained:,} that were read in training"
-        if self.decode.stop and found.reason == "length":
-            return f"is continued without a stop text, up to {len(found.tokens):,} tokens"
-        return ""
+            yield f"has {length:,} tokens, more than the {trained:,} that were read in training"
+        elif self.decode.stop and found.reason == "length":
+            yield f"is continued without a stop text, up to {len(found.tokens):,} tokens"

@@ -9,6 +9,7 @@ from glassformer.metrics.styles import STYLES, ScoreStyle
 from glassformer.tasks.generate.answers import Likelihoods
 from glassformer.tasks.generate.ngram_baseline import baseline_seconds, ngram_baseline
 from glassformer.tasks.generate.task import GenerateTask
+from glassformer.tasks.generate.unknown import unknown_remark
 from glassformer.tasks.reporter import Baseline, Reporter
 
 STYLES["bits_per_byte"] = ScoreStyle("bits per byte", most=None, higher_is_better=False)
@@ -22,6 +23,12 @@ class GenerateReporter(Reporter[GenerateTask, Likelihoods]):
     compared_unit, validated_unit = "kilobyte", "window"
 
     def remarks(self) -> list[str]:
+        assert self.task.samples is not None
+        unknown = unknown_remark(self.task.tokenizer, self.task.samples, self.task.tokens)
+        return [*self._rare_tokens(), *([] if unknown is None else [unknown])]
+
+    def _rare_tokens(self) -> list[str]:
+        """A remark where there are too many tokens for the text."""
         size, places = self.task.tokenizer.size, self.task.stream("train").size
         if not places or size * FEW <= places:
             return []

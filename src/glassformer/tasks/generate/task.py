@@ -6,7 +6,7 @@ size, and do not see each other.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -27,9 +27,10 @@ from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
 from glassformer.models.build import build_language_model
 from glassformer.models.transformer import LanguageModel, Noise
-from glassformer.tasks.generate.answers import SPELT_OUT, Likelihoods, token_bytes
+from glassformer.tasks.generate.answers import SPELT_OUT, Likelihoods
 from glassformer.tasks.generate.batch import WindowBatch, window_batch
-from glassformer.tasks.generate.stream import Stream
+from glassformer.tasks.generate.stream import Numbers, Stream
+from glassformer.tasks.generate.unknown import TextSizes
 from glassformer.tasks.generate.windows import SlidingWindows, TrainingWindows
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.shared.losses import IGNORED, token_divergence, token_loss
@@ -101,7 +102,14 @@ class GenerateTask(JobTask[WindowBatch, Tensor, Likelihoods]):
     def _sliding(self, split: str) -> SlidingWindows:
         settings = self.settings
         sizes = settings.max_length, settings.evaluation_stride
-        return SlidingWindows(self.stream(split), *sizes, token_bytes(self.tokenizer))
+        text_sizes = TextSizes(self.tokenizer, partial(self.texts, split))
+        return SlidingWindows(self.stream(split), *sizes, text_sizes)
+
+    def texts(self, split: str, documents: Numbers) -> Iterator[str]:
+        """The texts of some documents of a split."""
+        assert self.samples is not None
+        rows = self.samples.rows(split)[documents]
+        return (sample["text"] for sample in self.samples.take(rows.tolist()))
 
     def lengths(self, split: str) -> Int[np.ndarray, " rows"]:
         return self.training.lengths if split == "train" else self.sliding(split).lengths
@@ -151,9 +159,10 @@ class GenerateTask(JobTask[WindowBatch, Tensor, Likelihoods]):
 
     def answers(self, model: nn.Module, batches: Iterable[WindowBatch]) -> Likelihoods:
         """How likely the model finds the texts of these batches, in the order of the texts."""
-        units, nll, labels = [], [], []
+        units, nll, labels, sizes = [], [], [], []
         for batch in batches:
             assert batch.units is not None
+            assert batch.bytes is not None
             counts = batch.labels != IGNORED
             if is_a(model, LanguageModel):
                 losses = model(batch.ids, layout=batch.layout, labels=batch.labels)
@@ -163,9 +172,10 @@ class GenerateTask(JobTask[WindowBatch, Tensor, Likelihoods]):
             nll.append(losses[counts].cpu())
             labels.append(batch.labels[counts].cpu())
             units.append(batch.units[counts.cpu()])
+            sizes.append(batch.bytes[counts.cpu()])
         if not units:
             raise GlassformerError("there are no texts to score; give at least one")
-        tokens = (processes.gathered(torch.cat(some)) for some in (units, nll, labels))
+        tokens = (processes.gathered(torch.cat(some)) for some in (units, nll, labels, sizes))
         return self.likelihoods(*(some.numpy() for some in tokens))
 
     def likelihoods(
@@ -173,15 +183,15 @@ class GenerateTask(JobTask[WindowBatch, Tensor, Likelihoods]):
         units: Int[np.ndarray, " counted"],
         nll: Float[np.ndarray, " counted"],
         labels: Int[np.ndarray, " counted"],
+        sizes: Int[np.ndarray, " counted"],
     ) -> Likelihoods:
-        """The likelihoods of tokens, added up by unit of text."""
+        """The likelihoods of tokens, of so many bytes each, added up by unit of text."""
         _, unit = np.unique(units, return_inverse=True)
         spelt_out = np.where(labels == Tokenizer.unknown, SPELT_OUT, 0.0)
-        size = token_bytes(self.tokenizer)[labels]
         return Likelihoods(
             np.bincount(unit, nll + spelt_out),
             np.bincount(unit).astype(np.float64),
-            np.bincount(unit, size),
+            np.bincount(unit, sizes),
         )
 
     def score(self, model: nn.Module, batches: Iterable[WindowBatch]) -> dict[str, float]:

@@ -3,10 +3,10 @@
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Int
 
 from glassformer.data.jagged import places_in_rows
 from glassformer.tasks.generate.stream import Numbers, Stream, Windows
+from glassformer.tasks.generate.unknown import TextSizes
 from glassformer.tasks.shared.losses import IGNORED
 
 UNIT = 1024  # bytes of text whose likelihoods are added up, whatever its tokens are
@@ -43,13 +43,11 @@ class SlidingWindows:
     Args:
         width: Places in a window.
         stride: Places between two windows, all of which count.
-        bytes_of: The bytes of text of every token.
+        text_sizes: Finds the bytes of text of tokens.
     """
 
-    def __init__(
-        self, stream: Stream, width: int, stride: int, bytes_of: Int[np.ndarray, " V"]
-    ) -> None:
-        self.stream, self.bytes_of = stream, bytes_of
+    def __init__(self, stream: Stream, width: int, stride: int, text_sizes: TextSizes) -> None:
+        self.stream, self.text_sizes = stream, text_sizes
         sizes = stream.counts + 1
         each = 1 + np.maximum(0, -(-(sizes - width) // stride))  # windows of each document
         self.document = np.repeat(np.arange(len(sizes)), each)
@@ -62,8 +60,8 @@ class SlidingWindows:
         """The number of places of each window."""
         return self.ends - self.begins
 
-    def take(self, rows: Numbers) -> tuple[Windows, Numbers]:
-        """These windows, and the unit of text that each place belongs to, -1 for context."""
+    def take(self, rows: Numbers) -> tuple[Windows, Numbers, Numbers]:
+        """These windows, and of each place the unit of text, -1 for context, and its bytes."""
         lengths = self.lengths[rows]
         within = np.repeat(self.begins[rows], lengths) + places_in_rows(lengths)
         places = np.repeat(self.stream.starts[self.document[rows]], lengths) + within
@@ -71,17 +69,28 @@ class SlidingWindows:
         found = self.stream.take(places, within == np.repeat(self.begins[rows], lengths))
         labels = np.where(counts, found.labels, IGNORED)
         units = np.where(labels == IGNORED, -1, self.units[places])
-        return Windows(found.ids, labels, found.lengths), units
+        return Windows(found.ids, labels, found.lengths), units, self.bytes[places]
+
+    @cached_property
+    def bytes(self) -> Numbers:
+        """The bytes of text of what comes next at every place."""
+        every = np.arange(self.stream.size)
+        labels = self.stream.take(every, every == 0).labels
+        return self.text_sizes.of(labels, self._documents)
 
     @cached_property
     def units(self) -> Numbers:
-        """The unit of text of every place: documents are cut after every so many bytes."""
-        every = np.arange(self.stream.size)
-        labels = self.stream.take(every, every == 0).labels
-        sizes = np.where(labels == IGNORED, 0, self.bytes_of[np.maximum(labels, 0)])
-        ends = np.cumsum(sizes)
-        before = np.concatenate([[0], ends])[:-1]
-        document = np.repeat(np.arange(len(self.stream.counts)), self.stream.counts + 1)
-        unit = (before - before[self.stream.starts][document]) // UNIT
+        """The unit of text of every place: documents are cut after every so many bytes.
+
+        A token belongs to the unit of its last byte, so that other tokens give as many units.
+        """
+        ends, document = np.cumsum(self.bytes), self._documents
+        before = (ends - self.bytes)[self.stream.starts]  # each document
+        unit = np.maximum(0, ends - before[document] - 1) // UNIT
         changes = (np.diff(document, prepend=0) != 0) | (np.diff(unit, prepend=0) != 0)
         return np.cumsum(changes)
+
+    @property
+    def _documents(self) -> Numbers:
+        """The document of every place."""
+        return np.repeat(np.arange(len(self.stream.counts)), self.stream.counts + 1)

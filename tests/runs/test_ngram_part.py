@@ -135,9 +135,17 @@ def test_an_explanation_is_of_the_label_that_both_parts_predict(run):
     assert found.notes[-1].startswith(shared if run.task.blend.model else alone)
 
 
-@pytest.mark.parametrize(("held_out", "most"), [(True, 121), (True, 120), (False, 121)])
+@pytest.mark.parametrize(
+    ("held_out", "most", "refit", "learned"),
+    [
+        (True, 121, "none", True),
+        (True, 120, "none", False),
+        (True, 121, False, False),  # as for a comparison on validation rows
+        (False, 121, "none", False),
+    ],
+)
 def test_they_learn_from_validation_rows_unless_these_are_scored_or_add_little(
-    tmp_path, held_out, most, monkeypatch
+    tmp_path, held_out, most, refit, learned, monkeypatch
 ):
     monkeypatch.setattr(reporter, "MOST_REFITTED", most)
     rows = [{**row, "split": "train"} for row in reviews(121)]
@@ -145,8 +153,8 @@ def test_they_learn_from_validation_rows_unless_these_are_scored_or_add_little(
         rows += [{"text": f"{word} {n}", "label": label, "split": "valid"} for n in range(20)]
     rows += [{**row, "split": "test"} for row in reviews(7)] * held_out
     shares = {"data__valid_share": 0.0, "data__test_share": 0.0}
-    task = train(tmp_path, rows, model__ngrams="yes", **shares).task
-    assert task.stored.knows("sunny") == (held_out and most == 121)
+    task = train(tmp_path, rows, model__ngrams="yes", train__refit=refit, **shares).task
+    assert task.stored.knows("sunny") == learned
 
 
 def test_occlusion_leaves_words_out_of_both_parts(run):

@@ -23,9 +23,9 @@ def request(*settings, job="classify", **asked):
     return base_request(TrainRequest(job=job, data=("x.csv",), settings=settings, **asked))
 
 
-def resolved(*vary, base=None, one_at_a_time=False):
+def resolved(*vary, base=None, one_at_a_time=False, on="valid"):
     variants = variants_of(choices_of(list(vary)), one_at_a_time=one_at_a_time)
-    return resolve_all(variants, base or request())
+    return resolve_all(variants, base or request(), on)
 
 
 def test_a_grid_has_every_combination_and_one_at_a_time_has_one_change():
@@ -135,6 +135,16 @@ def test_a_seed_or_a_budget_among_the_settings_is_refused():
         request("seed=1")
     with pytest.raises(GlassformerError, match=r"--set train.time=5: .* use --time"):
         request("train.time=5")
+
+
+def test_variants_that_learn_validation_rows_are_compared_on_test_rows_alone():
+    refits, kinds = "train.refit=false,true", "model.norm=layer,rms"
+    told = r"train.refit=true: models that learn the validation rows .*; use --on test, or --set"
+    assert len(resolved(refits, on="test")) == 2
+    with pytest.raises(GlassformerError, match=told):
+        resolved(refits)
+    with pytest.raises(GlassformerError, match=r"model\.norm=layer: models that learn"):
+        resolved(kinds, base=request("train.refit=none"))  # when n-grams learn them
 
 
 def test_a_variant_is_named_by_what_tells_it_apart():

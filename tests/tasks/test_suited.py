@@ -94,7 +94,7 @@ def test_long_texts_are_read_from_both_ends_in_fewer_epochs(samples):
     reviews = resolved(samples("a film with two plots " * 300, FEWEST))
     assert (reviews.task.long, reviews.train.epochs) == ("both", 3.0)
     assert reviews.task.vectors == "ppmi"
-    assert (reviews.train.refit, reviews.train.weights) == (False, "best")
+    assert (reviews.train.refit, reviews.train.weights) == (None, "best")
     assert resolved(samples(SENTENCE, FEWEST)).task.long == "head"
 
 

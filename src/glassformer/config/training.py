@@ -114,6 +114,8 @@ class TrainConfig:
         freeze: Freeze parameters whose names start with these prefixes.
         refit: Train again on the training and validation rows together, for as many epochs as the
             weights that are used; without test rows, which then give the scores, it is left out.
+            `none` lets n-grams alone, which are quickly fitted, learn the validation rows; `false`
+            nothing.
         recompute: Recompute the activations inside blocks in the backward pass: less memory, about
             a third more time.
         shard: Shard the model over the processes, for one that fits no single device.
@@ -135,7 +137,7 @@ class TrainConfig:
     weights: str = "best"
     keep: int = 1
     freeze: tuple[str, ...] = ()
-    refit: bool = False
+    refit: bool | None = None
     recompute: bool = False
     shard: bool = False
     optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)

@@ -112,7 +112,7 @@ def run_comparison(request: CompareRequest, display: Display) -> VariantComparis
         raise GlassformerError("compare starts processes of its own; drop torchrun")
     base = base_request(request.base)
     variants = request.variants
-    configs = dict(zip(variants, resolve_all(variants, base), strict=True))
+    configs = dict(zip(variants, resolve_all(variants, base, request.on), strict=True))
     budget_of(configs[variants[0]])  # refuses to begin without one
     target = folder_of(request)
     is_new, missing = not target.exists(), [one for one in target.parents if not one.exists()]

@@ -154,7 +154,8 @@ def notes_on(request: CompareRequest, paired: bool, at_once: int, kept: int = 0)
     )
     if request.on == "valid":
         notes.append(
-            "The validation rows also chose each run's checkpoint, unless train.weights = last."
+            "The validation rows also chose each run's checkpoint, unless train.weights = last, "
+            "and what else is tuned on them, such as how much n-grams count."
         )
     if not paired:
         notes.append("Some variants read different rows, so their differences are not paired.")

@@ -162,7 +162,8 @@ def variants_of(choices: Choices, *, one_at_a_time: bool) -> list[Variant]:
 def base_request(request: TrainRequest) -> TrainRequest:
     """What all variants share: the whole budget, no pretraining, no refit, no baseline.
 
-    Settings of the user go first.
+    Without a refit, n-grams do not learn the validation rows either, which may be scored. Settings
+    of the user go first.
     """
     for setting in request.settings:
         key = setting.partition("=")[0].strip()
@@ -176,14 +177,23 @@ def base_request(request: TrainRequest) -> TrainRequest:
     return replace(request, values=merge_layers(usual, given, request.values))
 
 
-def resolve_all(variants: Sequence[Variant], base: TrainRequest) -> list[Config]:
-    """The configuration of every variant; one that is refused, or repeats another, is named."""
+def resolve_all(variants: Sequence[Variant], base: TrainRequest, on: str) -> list[Config]:
+    """The configuration of every variant; one that is refused, or repeats another, is named.
+
+    Args:
+        on: The split that is scored, which no variant may learn.
+    """
     found: dict[str, tuple[Variant, Config]] = {}
     for variant in variants:
         try:
             config = variant.request(base).resolve()
         except GlassformerError as error:
             raise GlassformerError(f"{variant}: {error}") from None
+        if on == "valid" and config.train.refit is not False:
+            raise GlassformerError(
+                f"{variant}: models that learn the validation rows (train.refit) cannot be "
+                f"compared on them; use --on test, or --set train.refit=false"
+            )
         text = config.to_toml()
         if text in found:
             raise GlassformerError(

@@ -42,7 +42,6 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
         task, wanted = self.task, self.task.config.model.ngrams
         if not isinstance(task.inputs, TextInputs) or wanted == "no":
             return []
-        samples, _ = self._data()
         try:
             fitted = self._fit_ngrams()
         except GlassformerError as error:
@@ -52,8 +51,7 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
         stored = StoredBaseline.of(fitted)
         alone = answers.without_ngrams().at(task.labels.temperature)
         blend = Blend.fit(alone.logits, fitted.valid_logits, answers.labels, always=wanted == "yes")
-        few = len(samples.rows("train")) <= MOST_REFITTED
-        if blend.kept and few and len(samples.rows("test")):  # validation rows decide nothing more
+        if self._learns_valid(kept=blend.kept):
             stored = StoredBaseline.of(self._refitted(fitted))
         stored.save(task.folder)
         blend.save(task.folder)
@@ -125,6 +123,20 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
         samples, _ = self._data()
         train, _ = rows_learned_from(samples.rows("train"), self.task.config.seed)
         return self.fit_ngrams({"train": train, "valid": samples.rows("valid")})
+
+    def _learns_valid(self, *, kept: bool) -> bool:
+        """Whether n-grams learn the validation rows, too, once these decide nothing more.
+
+        The network learns them with `train.refit`, and a baseline should know what it knows.
+
+        Args:
+            kept: Whether the n-grams are a part of the model.
+        """
+        samples, _ = self._data()
+        refit = self.task.config.train.refit
+        if refit is False or not all(len(samples.rows(split)) for split in ("valid", "test")):
+            return False
+        return refit is True or (kept and len(samples.rows("train")) <= MOST_REFITTED)
 
     def _refitted(self, fitted: NgramBaseline) -> NgramBaseline:
         """The same, of the training and the validation rows."""

@@ -33,7 +33,8 @@ def suited_to(samples: Samples, accelerated: bool, chosen: Values) -> Values:
         found = by_both(epochs=6.0 if rows * length <= FEWER else 4.0)
     else:
         found = by_characters() if length <= SHORT else by_words(many=many)
-    found["train"]["refit"] = not many  # where rows are few, each counts
+    if not many:
+        found["train"]["refit"] = True  # where rows are few, each counts
     if not many and not LENGTHS & chosen.get("train", {}).keys():
         # the epochs suit them, and those held out are too few to choose among steps
         found["train"] |= {"weights": "last", "patience": "none"}

@@ -114,7 +114,7 @@ def in_python(message: str) -> str:
 
 
 def _arguments(text: str) -> str:
-    text = re.sub(r"glassformer doctor ('[^']+'|\S+) --fix OUT", _copy, text)
+    text = re.sub(r"glassformer doctor ('[^']+'|\S+)(?: --job (\w+))? --fix OUT", _copy, text)
     for verb, call in VERBS.items():
         for path in re.findall(rf"glassformer {verb} ('[^']+'|[^\s`,;]+)", text):
             shown = call.format('"' + path.strip("'") + '"')
@@ -130,7 +130,8 @@ def _arguments(text: str) -> str:
 def _copy(found: re.Match[str]) -> str:
     """A cleaned copy, in Python."""
     path = found[1].strip("'")
-    return f'glassformer.doctor("{path}").fix(path)'
+    job = f', job="{found[2]}"' if found[2] else ""
+    return f'glassformer.doctor("{path}"{job}).fix(path)'
 
 
 def _settings(found: re.Match[str]) -> str:

@@ -124,3 +124,41 @@ def test_what_cannot_be_read_is_refused_in_a_line(tmp_path):
     assert "nested too deeply; remove the link to a parent folder" in refusal(tmp_path, "mixed")
     (tmp_path / "a.txt").write_bytes("café".encode("cp1252") * 9)
     assert "a.txt line 1: not valid UTF-8" in refusal(tmp_path, "a.txt")
+
+
+@pytest.mark.parametrize("count", [20, 23, 40])
+@pytest.mark.parametrize("seed", range(6))
+def test_of_twenty_files_or_more_at_least_one_is_in_each_split(tmp_path, count, seed):
+    (tmp_path / "poems").mkdir()
+    for n in range(count):
+        (tmp_path / "poems" / f"{n:02}.txt").write_text("".join(LINES[9 * n : 9 * n + 9]))
+    config = DataConfig(files=(str(tmp_path / "poems"),))
+    samples, _ = ingest(config, GenerateSchema(), tmp_path / "out", seed=seed)
+    files = {
+        split: {one["group"] for one in samples.of(split)} for split in ("train", "valid", "test")
+    }
+    assert min(map(len, files.values())) >= 1
+    assert sum(map(len, files.values())) == len(set.union(*files.values())) == count
+
+
+def test_files_given_one_by_one_are_held_out_as_those_of_a_folder(tmp_path):
+    (tmp_path / "poems").mkdir()
+    names = [f"poems/{n:02}.txt" for n in range(30)]
+    for n, name in enumerate(names):
+        (tmp_path / name).write_text(f"{n}: " + "".join(LINES[: 400 + n]))
+    one_by_one, _ = read(tmp_path, *names)
+    (tmp_path / "out").rename(tmp_path / "other")
+    of_folder, _ = read(tmp_path, "poems")
+    assert one_by_one == of_folder
+    few, _ = read(tmp_path, *names[:19])
+    assert {one["where"].split(" row")[0] for one in few["valid"]} == {
+        str(tmp_path / name) for name in names[:19]
+    }
+
+
+def test_no_held_out_section_is_blank(tmp_path):
+    for number, text in enumerate(("a single line\n", "one    \n\n\n\ntwo words" + "\n" * 20)):
+        (tmp_path / f"{number}.txt").write_text(text)
+        found, report = read(tmp_path, f"{number}.txt", valid_share=0.1, test_share=0.1)
+        assert not report.skipped
+        assert "".join(chain(*(texts(found[split]) for split in found))) == text

@@ -20,11 +20,10 @@ from glassformer.data.schema import Schema
 from glassformer.data.sources import read_rows
 from glassformer.data.sources.files import kind_of
 from glassformer.data.splits import SPLIT_NAMES
-from glassformer.data.splitter import IngestReport, Splitter
+from glassformer.data.splitter import ENOUGH_GROUPS, IngestReport, Splitter
 from glassformer.errors import GlassformerError
 
 LOOKED_AT = 200  # rows used to guess the columns
-ENOUGH_GROUPS = 20  # with fewer, holding out whole groups would hold out too much or nothing
 
 Seen = Callable[[int], None]
 
@@ -98,6 +97,7 @@ def open_rows(name: str, config: DataConfig, schema: Schema, source_split: str) 
     for role in ("group", "split") if source_split != "train" else ():
         given.pop(role, None)
     if source_split == "train":
+        group = group or schema.group_column(name, config)
         group = group or _group_by_name(name, config, schema, head)
         given, more = (given | {"group": group}, [GROUP, SPLIT]) if group else (given, more)
     columns = schema.find_columns(head, given, *more)

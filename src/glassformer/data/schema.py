@@ -58,6 +58,14 @@ class Schema(ABC):
         """The files or folders of a source; of several, each holds one column."""
         return (Path(name),)
 
+    def group_column(self, name: str, config: DataConfig) -> str | None:
+        """The column that holds the rows of a source together, if its layout decides that."""
+        return None
+
+    def text_files(self, name: str) -> Sequence[Path]:
+        """The text files of a source in a job-specific layout, whose encoding may be guessed."""
+        return ()
+
     def recognises(self, name: str, config: DataConfig, rows: Iterator[Row]) -> bool:
         """Whether a source can only be for this job, if no job is given.
 

@@ -27,6 +27,7 @@ from glassformer.data.splits import (
 )
 
 FEWEST = 10  # groups or contents to train on, of which one can be spared
+ENOUGH_GROUPS = 20  # with fewer, holding out whole groups would hold out too much or nothing
 
 Splits = UInt8[np.ndarray, " samples"]
 
@@ -92,6 +93,7 @@ class Splitter:
         self.units = array("Q")  # for each sample, the hash that decides, of its group or content
         self.times = array("d")  # for each sample, if all have one
         self.grouped = not config.stratify  # whether something else than labels counts
+        self.groups = False  # whether there are groups
 
     def split_for(
         self, source_split: str, row: Row, columns: Columns, sample: Sample, report: IngestReport
@@ -113,6 +115,7 @@ class Splitter:
         if split != "train":
             self.named.add(split)
             return split
+        self.groups = self.groups or bool(group)
         self.grouped = self.grouped or bool(group)
         return split_at(self.units[-1], self.ends)
 
@@ -143,8 +146,11 @@ class Splitter:
         splits, drawn = chosen.copy(), np.frombuffer(self.drawn, dtype=bool)
         if not self.grouped and drawn.any():
             splits[drawn] = self._stratified(drawn)
-        elif self.shares["valid"] and "valid" not in self.named:
-            splits = self._with_validation(splits, drawn)
+        else:
+            splits = self._with_one("valid", splits, drawn)
+            many = len(np.unique(np.array(self.units)[drawn])) >= ENOUGH_GROUPS
+            if self.groups and many:
+                splits = self._with_one("test", splits, drawn)
         for split in self.named:
             splits[drawn & (splits == SPLITS.index(split))] = SPLITS.index("train")
         _, content = np.unique(np.array(self.contents)[drawn], return_inverse=True)
@@ -154,14 +160,15 @@ class Splitter:
         splits[strays] = NO_SPLIT
         return splits, strays
 
-    def _with_validation(self, splits: Splits, drawn: Bool[np.ndarray, " samples"]) -> Splits:
-        """The same splits; of few groups or contents, one validates if no hash falls there."""
-        trained = drawn & (splits == SPLITS.index("train"))
-        units = np.unique(np.array(self.units, dtype=np.uint64)[trained])
-        if (splits[drawn] == SPLITS.index("valid")).any() or len(units) < FEWEST:
+    def _with_one(self, split: str, splits: Splits, drawn: Bool[np.ndarray, " samples"]) -> Splits:
+        """The same splits; of few groups or contents, one is held out if no hash falls there."""
+        if not self.shares[split] or split in self.named:
             return splits
-        first = np.array(self.units, dtype=np.uint64) == units[0]
-        return np.where(drawn & first, np.uint8(SPLITS.index("valid")), splits)
+        units = np.array(self.units, dtype=np.uint64)
+        trained = np.unique(units[drawn & (splits == SPLITS.index("train"))])
+        if (splits[drawn] == SPLITS.index(split)).any() or len(trained) < FEWEST:
+            return splits
+        return np.where(drawn & (units == trained[0]), np.uint8(SPLITS.index(split)), splits)
 
     def _stratified(self, drawn: Bool[np.ndarray, " samples"]) -> UInt8[np.ndarray, " drawn"]:
         """The splits of the drawn samples, each with its share of every stratum."""

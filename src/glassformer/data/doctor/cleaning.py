@@ -4,6 +4,7 @@ A copy has the format of the original, where that is text:
 
     .csv .tsv .tab        a table with a header
     .txt and other text   one row per line; parallel files stay parallel
+    whole texts           text files with all their lines, and folders of them
     all others            JSON Lines: folders, Parquet, sets of the catalog
 
 Values are written as they were read, as text, with what the checks correct; every change is listed.
@@ -25,7 +26,7 @@ from glassformer import notebook
 from glassformer.data.doctor.check import counted
 from glassformer.data.doctor.reading import Reading, Source
 from glassformer.data.doctor.repairs import Change, Repairs
-from glassformer.data.rows import Row
+from glassformer.data.rows import CONTINUED, Row
 from glassformer.data.sources.files import packing_of, reason, suffix_of
 from glassformer.data.sources.formats import SOURCES, Reader, read_json_lines, read_plain, reader_of
 from glassformer.data.sources.table import read_table
@@ -43,12 +44,14 @@ class Cleaned:
         kept: Number of rows in them.
         dropped: Number of dropped rows, by reason.
         changes: Every change, in the order of the rows.
+        noun: What a row is called.
     """
 
     files: Mapping[str, str]
     kept: int
     dropped: Mapping[str, int]
     changes: Sequence[Change] = ()
+    noun: str = "row"
 
     def __repr__(self) -> str:
         return "\n".join(map(printable, self.lines))
@@ -62,8 +65,8 @@ class Cleaned:
     def lines(self) -> list[str]:
         """What was written, left out and kept."""
         wrote = [f"wrote {copy} in UTF-8, from {name}" for copy, name in self.files.items()]
-        dropped = [f"left out: {counted(n, 'row')}, {why}" for why, n in self.dropped.items()]
-        return [*wrote, *dropped, f"kept: {counted(self.kept, 'row')}"]
+        dropped = [f"left out: {counted(n, self.noun)}, {why}" for why, n in self.dropped.items()]
+        return [*wrote, *dropped, f"kept: {counted(self.kept, self.noun)}"]
 
     def copies_of(self, names: Iterable[str]) -> list[str]:
         """The copies of some of the originals."""
@@ -106,7 +109,8 @@ def write_clean(
             f"{out}: cannot be written ({reason(error)}); choose another path"
         ) from None
     kept = counts.pop("")
-    return Cleaned(files, kept, dict(counts.most_common()), tuple(repairs.changes))
+    noun = "text" if all(source.is_verbatim for source in reading.sources) else "row"
+    return Cleaned(files, kept, dict(counts.most_common()), tuple(repairs.changes), noun)
 
 
 def names_a_file(out: Path, sources: list[Source]) -> bool:
@@ -144,7 +148,8 @@ def refuse_target(out: Path, sources: list[Source]) -> None:
 def format_of(source: Source) -> Reader:
     """The format of a copy: tables and lines are kept, anything else becomes JSON Lines."""
     path = Path(source.name)
-    reader = reader_of(path) if source.is_general and path.is_file() else read_json_lines
+    has_format = path.is_file() and (source.is_general or source.is_verbatim)
+    reader = reader_of(path) if has_format else read_json_lines
     return reader if reader in SUFFIXES else read_json_lines
 
 
@@ -164,7 +169,7 @@ def file_names(sources: list[Source]) -> list[tuple[str, ...]]:
 def _bare_name(path: Path, source: Source) -> str:
     """The name of a copy: that of the original, uncompressed, with the ending of its format."""
     name = path.with_suffix("").name if packing_of(path) else path.name
-    if len(source.files) > 1 or format_of(source) is not read_json_lines:
+    if len(source.files) > 1 or source.is_verbatim or format_of(source) is not read_json_lines:
         return name
     return name if reader_of(Path(name)) is read_json_lines else f"{Path(name).stem}.jsonl"
 
@@ -175,10 +180,18 @@ def _staying(
     counts: Counter[str],
     repairs: Repairs,
 ) -> Iterator[Row]:
-    """The rows that are not dropped, repaired; counts all by reason, "" for kept ones."""
+    """The rows that are not dropped, repaired; counts all by reason, "" for kept ones.
+
+    A section of a longer text stays, and so does a text file that was given itself. The sections
+    of a text count once.
+    """
+    inside = False
     for number, source, row in numbered:
-        why = to_drop.get(number, "")
-        counts[why] += 1
+        goes_on = bool(row.values.get(CONTINUED))
+        given = source.is_verbatim and Path(source.name).is_file()
+        why = "" if given or goes_on or inside else to_drop.get(number, "")
+        counts[why] += not goes_on
+        inside = goes_on
         if why:
             repairs.drop(row, why)
         else:
@@ -191,6 +204,9 @@ def _write(paths: Sequence[Path], name: Path, source: Source, rows: Iterator[Row
     if first is None:
         raise GlassformerError(f"{source.name}: no rows would be left; fix it by hand")
     rows = chain([first], rows)
+    if source.is_verbatim and reader_of(name) is read_plain:
+        _write_texts(paths[0], Path(source.name), rows)
+        return
     with ExitStack() as stack:
         files = [
             stack.enter_context(path.open("w", encoding="utf-8", errors="replace", newline=""))
@@ -202,6 +218,19 @@ def _write(paths: Sequence[Path], name: Path, source: Source, rows: Iterator[Row
             WRITERS[reader_of(name)](files[0], name, source, rows)
     for path in paths:
         sync(path)
+
+
+def _write_texts(place: Path, original: Path, rows: Iterator[Row]) -> None:
+    """Write a text file, or a folder of them, with the same lines and line ends."""
+    for file, sections in groupby(rows, key=lambda row: row.file):
+        path, target = Path(file), place
+        if original.is_dir():
+            inner = path.relative_to(original)
+            target = place / (inner.with_suffix("") if packing_of(path) else inner)
+            target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("x", encoding="utf-8", errors="replace", newline="") as stream:
+            stream.writelines(row["text"] for row in sections)
+        sync(target)
 
 
 def _write_side_by_side(files: Sequence[TextIO], rows: Iterator[Row]) -> None:

@@ -1,6 +1,6 @@
 """Problems of text files themselves: a legacy encoding, or a row mistaken for a header."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -55,13 +55,14 @@ class Encoding:
             yield Finding("encoding", "error", what, advice, rows=(self.bad,), total=1)
 
 
-def encoding_of(path: Path, given: str | None) -> Encoding:
-    """The encoding of a file, or of all files in a folder.
+def encoding_of(files: Iterable[Path], given: str | None) -> Encoding:
+    """The encoding of some files.
 
-    Files that mix encodings, and folders of which only some files are UTF-8, are read line by
-    line. Where no guess is possible (binary files) it stays UTF-8, and the reader refuses the file.
+    Files that mix encodings, and files of which only some are UTF-8, are read line by line. Where
+    no guess is possible (binary files) it stays UTF-8, and the reader refuses the file.
     """
-    found = [encoding for file in _text_files(path) for encoding in _encodings(file, given)]
+    text_files = (file for file in files if suffix_of(file) != ".parquet")
+    found = [encoding for file in text_files for encoding in _encodings(file, given)]
     names = {encoding.name for encoding in found}
     lines = {file: some for one in found for file, some in one.lines.items()}
     if len(names) == 1 and LINE_BY_LINE not in names:
@@ -88,17 +89,16 @@ def _encodings(path: Path, given: str | None) -> Iterator[Encoding]:
         yield Encoding(codec)
 
 
-def _text_files(path: Path) -> Iterator[Path]:
-    """The text files of a path; folders are searched two levels deep."""
+def files_of(path: Path) -> Iterator[Path]:
+    """The files of a path, as the general readers see it; folders are searched two levels deep."""
     if kind_of(path) == "file":
-        if suffix_of(path) != ".parquet":
-            yield path
+        yield path
         return
     for name in names_in(path):
         inner = path / name
         if inner.is_dir():
             yield from (inner / deeper for deeper in names_in(inner) if (inner / deeper).is_file())
-        elif suffix_of(inner) != ".parquet":
+        else:
             yield inner
 
 

@@ -1,7 +1,7 @@
 """The files of a configuration, read for the checks and again for a cleaned copy."""
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -9,10 +9,17 @@ from pathlib import Path
 from glassformer.config import DataConfig
 from glassformer.data.columns import Columns, runner_up_lines
 from glassformer.data.doctor.check import Finding, Specimen
-from glassformer.data.doctor.files import Encoding, encoding_of, header_findings, is_text_table
+from glassformer.data.doctor.files import (
+    Encoding,
+    encoding_of,
+    files_of,
+    header_findings,
+    is_text_table,
+)
 from glassformer.data.ingest import names_by_split, open_rows
 from glassformer.data.rows import Row, as_text
 from glassformer.data.schema import Schema
+from glassformer.data.sources.formats import is_table
 from glassformer.data.splits import hashed, named_split
 
 
@@ -47,12 +54,24 @@ class Source:
         return Path(self.name).exists() and not own_layout
 
     @cached_property
+    def text_files(self) -> Sequence[Path]:
+        """Its text files, if it has a layout of the job's own."""
+        own_layout = Path(self.name).exists() and not self.is_general
+        return self.schema.text_files(self.name) if own_layout else ()
+
+    @cached_property
+    def is_verbatim(self) -> bool:
+        """Whether its files are whole texts, of which a cleaned copy keeps every line."""
+        return bool(self.text_files) and not any(map(is_table, self.text_files))
+
+    @cached_property
     def encoding(self) -> Encoding | None:
-        """The encoding of its text; None if the general readers do not read it."""
-        if not self.is_general:
+        """The encoding of its text; None if it is not read from text files."""
+        files = files_of(Path(self.name)) if self.is_general else self.text_files
+        if not files:
             return None
         if self.name not in self.encodings:  # all of the file is read for it
-            self.encodings[self.name] = encoding_of(Path(self.name), self.config.encoding)
+            self.encodings[self.name] = encoding_of(files, self.config.encoding)
         return self.encodings[self.name]
 
     def open(self) -> Iterator[Row]:

@@ -76,7 +76,9 @@ def is_converted(source: Source, row: Row) -> bool:
         return not all(str(value).isascii() for value in row.values.values())
     numbers = encoding.lines.get(row.file, ()) if encoding else ()
     start = row.line or row.number
-    end = start + sum(str(value).count("\n") for value in row.values.values())
+    # The line break that ends a section of a text begins no line of it.
+    breaks = (str(value).removesuffix("\n").count("\n") for value in row.values.values())
+    end = start + sum(breaks)
     place = bisect_left(numbers, start)
     return place < len(numbers) and numbers[place] <= end
 

@@ -34,12 +34,15 @@ MARKS: dict[bytes, str] = {
 NOT_FOR_FILES = {"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape", "utf-7"}
 
 
-def lines(path: Path, encoding: str | None = None, *, newline: str = "") -> Iterator[str]:
+def lines(
+    path: Path, encoding: str | None = None, *, newline: str = "", job: str = ""
+) -> Iterator[str]:
     r"""The lines of a file with their line ends, one at a time in memory.
 
     Args:
         newline: What ends a line: "\n", or "" for any of \n, \r and \r\n. In a file without a
             single \n it is \r in both cases.
+        job: The job that reads it, where the doctor would guess another.
     """
     number = 0
     if newline == "\n" and _ends_in_returns(path):
@@ -59,7 +62,7 @@ def lines(path: Path, encoding: str | None = None, *, newline: str = "") -> Iter
                         )
                     yield line
         except UnicodeError as error:
-            raise undecodable(path, codec, error) from None
+            raise undecodable(path, codec, error, job) from None
     if not number:
         raise GlassformerError(f"{path}: the file is empty; give a file with at least one row")
 
@@ -184,7 +187,7 @@ def codec_of(path: Path, head: bytes, encoding: str | None) -> str:
     return "utf-8"
 
 
-def undecodable(path: Path, codec: str, error: UnicodeError) -> GlassformerError:
+def undecodable(path: Path, codec: str, error: UnicodeError, job: str = "") -> GlassformerError:
     """The error for a file that does not decode: the first bad line and byte, and a guess."""
     try:
         bad = first_bad_byte(path, codec)
@@ -197,7 +200,7 @@ def undecodable(path: Path, codec: str, error: UnicodeError) -> GlassformerError
     name = "UTF-8" if codec in ("utf-8", "utf-8-sig") else codec
     return GlassformerError(
         f"{path} line {bad.line}: not valid {name} (byte 0x{bad.rest[0]:02x} at position "
-        f"{bad.position}); {_advice(path, name, bad)}"
+        f"{bad.position}); {_advice(path, name, bad, job)}"
     )
 
 
@@ -239,7 +242,7 @@ def first_bad_byte(path: Path, codec: str) -> BadByte | None:
     return None
 
 
-def _advice(path: Path, name: str, bad: BadByte) -> str:
+def _advice(path: Path, name: str, bad: BadByte, job: str) -> str:
     """What to do about bytes that do not decode."""
     if name != "UTF-8":
         return "try another data.encoding, or remove it for UTF-8"
@@ -247,10 +250,11 @@ def _advice(path: Path, name: str, bad: BadByte) -> str:
     if guess is None:
         return "it looks like a binary file; give a text file or a table"
     if bad.mixed:
+        named = f"{shlex.quote(str(path))} --job {job}" if job else shlex.quote(str(path))
         return (
             f"earlier lines are UTF-8 and this one looks like {guess}, so the file mixes "
-            f"encodings; save all of it as UTF-8: `glassformer doctor {shlex.quote(str(path))} "
-            f"--fix OUT` writes such a copy"
+            f"encodings; save all of it as UTF-8: `glassformer doctor {named} --fix OUT` writes "
+            f"such a copy"
         )
     return f"it looks like {guess}: {_instead(guess)}"
 

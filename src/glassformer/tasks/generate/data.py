@@ -1,6 +1,6 @@
 """The data of `generate`: texts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from glassformer.tasks.generate.checks import (
     LongLines,
     NearDuplicates,
 )
-from glassformer.tasks.generate.documents import read_documents
+from glassformer.tasks.generate.documents import are_many, files_in, read_documents
 from glassformer.tasks.shared.text_checks import GarbledText, Lengths
 from glassformer.tasks.shared.text_data import LABEL, TextSchema
 
@@ -39,7 +39,15 @@ class GenerateSchema(TextSchema):
         open_shares = {
             split: 0.0 if getattr(config, split) else share for split, share in shares.items()
         }
-        return read_documents(path, config.encoding, open_shares if name in config.files else {})
+        ends = name in config.files and not are_many(config.files)
+        return read_documents(path, config.encoding, open_shares if ends else {})
+
+    def group_column(self, name: str, config: DataConfig) -> str | None:
+        texts = Path(name).exists() and not any(map(is_table, files_in(Path(name))))
+        return "file" if texts and are_many(config.files) else None
+
+    def text_files(self, name: str) -> Sequence[Path]:
+        return files_in(Path(name))
 
     def recognises(self, name: str, config: DataConfig, rows: Iterator[Row]) -> bool:
         """Rows of texts that go on in the next, or of several lines, without a column of labels."""

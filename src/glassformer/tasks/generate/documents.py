@@ -3,17 +3,18 @@
 The last part of a file is held out, unless there are so many files that some of them are.
 """
 
-from collections.abc import Iterator, Mapping
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
 from pathlib import Path
 
-from glassformer.data.ingest import ENOUGH_GROUPS
 from glassformer.data.rows import CONTINUED, Row
 from glassformer.data.sources.decoding import check_codec, lines
 from glassformer.data.sources.files import kind_of, names_in
 from glassformer.data.sources.formats import is_table, reader_of
+from glassformer.data.splitter import ENOUGH_GROUPS
 from glassformer.errors import GlassformerError
 
+JOB = "generate"
 SECTION = 16_384  # characters, to the end of the line
 PIECES = 100  # a line that is longer than this part of its file may be split between two splits
 DEEPEST = 20  # folders inside each other; more is a link to a parent
@@ -36,7 +37,6 @@ def read_documents(
     if not files:
         raise GlassformerError(f"{path}: no text in this folder; put text files or tables into it")
     if not tables:
-        shares = shares if len(files) < ENOUGH_GROUPS else {}
         return chain.from_iterable(read_sections(file, encoding, shares) for file in files)
     if len(tables) < len(files):
         other = next(file for file in files if not is_table(file))
@@ -47,8 +47,21 @@ def read_documents(
     return chain.from_iterable(reader_of(file)(file, encoding) for file in tables)
 
 
+def are_many(names: Iterable[str]) -> bool:
+    """Whether there are so many text files, in folders or not, that whole ones are held out."""
+    paths = (Path(name) for name in names if Path(name).exists())
+    files = chain.from_iterable(map(files_in, paths))
+    texts = islice((file for file in files if not is_table(file)), ENOUGH_GROUPS)
+    return len(list(texts)) == ENOUGH_GROUPS
+
+
 def files_in(folder: Path, depth: int = 0) -> list[Path]:
-    """The files in a folder and the folders inside it, sorted, without hidden or empty ones."""
+    """The files in a folder and the folders inside it, sorted, without hidden or empty ones.
+
+    A file is itself.
+    """
+    if kind_of(folder) == "file":
+        return [folder]
     if depth > DEEPEST:
         raise GlassformerError(f"{folder}: nested too deeply; remove the link to a parent folder")
     found = []
@@ -65,25 +78,37 @@ def read_sections(path: Path, encoding: str | None, shares: Mapping[str, float])
     """The sections of a text file, each with the number of its first line."""
     values, longest, rest = {"file": str(path)}, SECTION, list[tuple[float, str]]()
     if any(shares.values()):
-        total = sum(map(len, lines(path, encoding)))
+        total = length_of(path, encoding)
         rest, longest = places_of(shares, total), min(SECTION, max(1, total // PIECES))
         values |= {"split": "train"}
-    section, size, at, number = list[str](), 0, 0, 1
+    section, size, at, number, blank = list[str](), 0, 0, 1, True
     for count, line in pieces(path, encoding, longest):
-        if section and (size >= SECTION or (rest and at >= rest[0][0])):
-            text = {"text": "".join(section), CONTINUED: "yes"}
-            yield Row(values | text, str(path), number)
-            section, size, number = [], 0, count
-        while rest and at >= rest[0][0]:
-            values = values | {"split": rest.pop(0)[1]}
+        if not line.isspace():  # so that no section is blank
+            if not blank and (size >= SECTION or (rest and at >= rest[0][0])):
+                text = {"text": "".join(section), CONTINUED: "yes"}
+                yield Row(values | text, str(path), number)
+                section, size, number = [], 0, count
+            while rest and at >= rest[0][0]:
+                values = values | {"split": rest.pop(0)[1]}
+            blank = False
         section.append(line)
         size, at = size + len(line), at + len(line)
     yield Row(values | {"text": "".join(section)}, str(path), number)
 
 
+def length_of(path: Path, encoding: str | None) -> int:
+    """The characters of a file, but for blank lines at its end."""
+    length = blank = 0
+    for line in lines(path, encoding, job=JOB):
+        blank += len(line)
+        if not line.isspace():
+            length, blank = length + blank, 0
+    return length
+
+
 def pieces(path: Path, encoding: str | None, longest: int) -> Iterator[tuple[int, str]]:
     """The lines of a file with their numbers; longer ones come in pieces."""
-    for number, line in enumerate(lines(path, encoding), start=1):
+    for number, line in enumerate(lines(path, encoding, job=JOB), start=1):
         for start in range(0, len(line), longest):
             yield number, line[start : start + longest]
 

@@ -58,6 +58,24 @@ def test_lines_that_stand_in_many_texts_are_told(tmp_path):
     assert numbers == [19]  # the tenth
 
 
+def test_lines_of_equal_texts_are_no_boilerplate_and_rows_are_told_in_order_and_once(tmp_path):
+    rows = [*texts(), *["a text that is repeated\nSubscribe to our newsletter!"] * 15]
+    assert "boilerplate" not in kinds(lines(tmp_path / "x.jsonl", rows))
+    rows = texts()
+    for number in range(30):
+        rows[number] += "\n  Subscribe to our newsletter!"
+    for number in range(5, 25):
+        rows[number] += "\nAll rights reserved by everyone\nPrinted by the printers of this town"
+    finding, numbers = found_in(lines(tmp_path / "x.jsonl", rows), "boilerplate", job="generate")
+    assert finding.what.startswith("3 lines")
+    assert numbers == [10, 15]
+
+
+def test_a_line_without_words_at_the_end_of_a_file_is_no_empty_text(tmp_path):
+    (tmp_path / "x.txt").write_text("one line of text\n")
+    assert kinds(tmp_path / "x.txt") == set()
+
+
 def test_very_long_lines_are_told(tmp_path):
     rows = texts()
     rows[7] += "\n" + "x" * 10_001
@@ -65,8 +83,18 @@ def test_very_long_lines_are_told(tmp_path):
     assert numbers == [8]
     assert finding.what.endswith("the longest has 10,001")
     (tmp_path / "whole.txt").write_text("x " * 20_000)
-    finding, _ = found_in(tmp_path / "whole.txt", "long lines", job="generate")
-    assert finding.what.endswith("the longest has 16,400 or more")  # as far as a section goes
+    finding, numbers = found_in(tmp_path / "whole.txt", "long lines", job="generate")
+    assert finding.what.startswith("1 text with a line of more than 10,000 characters")
+    assert finding.what.endswith("the longest has 40,000")
+    assert (finding.count, numbers) == (1, [1])
+    (tmp_path / "lines.txt").write_text(("x" * 5_000 + "\n") * 20)
+    assert "long lines" not in kinds(tmp_path / "lines.txt")
+    (tmp_path / "other.txt").write_text(
+        "a short line\n" * 3_000 + "x " * 6_000 + "\n" + "y" * 10_500
+    )
+    finding, numbers = found_in(tmp_path / "other.txt", "long lines", job="generate")
+    assert finding.count == 1
+    assert finding.what.endswith("the longest has 12,000")
 
 
 def test_another_script_and_another_language_are_told(tmp_path):

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import UInt64
 
 from glassformer.data.doctor.check import Check, Figures, Finding, Specimen, counted
-from glassformer.tasks.generate.documents import SECTION
+from glassformer.data.rows import CONTINUED
 from glassformer.tasks.shared.language_outliers import LanguageOutliers, pieces_of, script_of
 from glassformer.tasks.shared.text_checks import words_of
 
@@ -86,15 +86,17 @@ class NearDuplicates(Check):
 
 
 class Boilerplate(Check):
-    """Lines that stand in many texts: menus, licences, signatures."""
+    """Lines that stand in many different texts: menus, licences, signatures."""
 
     def __init__(self) -> None:
+        self.contents: set[int] = set()
         self.counts = np.zeros(CELLS, dtype=np.int64)
         self.examples: dict[int, tuple[str, int]] = {}
-        self.seen = 0
 
     def see(self, row: Specimen) -> None:
-        self.seen += 1
+        if row.content in self.contents:
+            return
+        self.contents.add(row.content)
         lines = {line.strip() for line in row.sample["text"].splitlines()}
         for line in lines:
             if len(line) >= SHORTEST_LINE:
@@ -104,7 +106,7 @@ class Boilerplate(Check):
                     self.examples[cell] = line, row.number
 
     def findings(self) -> Iterator[Finding]:
-        least = max(SEVERAL, OFTEN * self.seen)
+        least = max(SEVERAL, OFTEN * len(self.contents))
         common = sorted(
             ((int(self.counts[cell]), *example) for cell, example in self.examples.items()),
             reverse=True,
@@ -117,29 +119,41 @@ class Boilerplate(Check):
                 f"{line[:60]!r} is in {texts:,}"
             )
             advice = "the model will write them, too; remove what no reader would miss"
-            numbers = [number for *_, number in common]
+            numbers = sorted({number for *_, number in common})
             yield Finding("boilerplate", "warning", what, advice, numbers)
 
 
 class LongLines(Check):
-    """Very long lines: tables, encoded data, or text that lost its line breaks."""
+    """Very long lines: tables, encoded data, or text that lost its line breaks.
+
+    A text that is read in sections counts once, and a line may go on in the next section.
+    """
 
     def __init__(self) -> None:
         self.numbers: list[int] = []
         self.longest = 0
+        self.next: int | None = None  # the row that goes on with the last text
+        self.begun = 0  # characters of a line that goes on there
+        self.counted = False  # whether that text was
 
     def see(self, row: Specimen) -> None:
-        longest = max(map(len, row.sample["text"].splitlines()), default=0)
-        self.longest = max(self.longest, longest)
-        if longest > LONG_LINE:
+        if row.number != self.next:
+            self.begun, self.counted = 0, False
+        text = row.sample["text"]
+        sizes = [len(line) for line in text.splitlines()]
+        sizes[0] += self.begun
+        self.longest = max(self.longest, *sizes)
+        if max(sizes) > LONG_LINE and not self.counted:
             self.numbers.append(row.number)
+            self.counted = True
+        self.next = row.number + 1 if row.sample.get(CONTINUED) else None
+        self.begun = 0 if len(f"{text}.".splitlines()) > len(sizes) else sizes[-1]
 
     def findings(self) -> Iterator[Finding]:
         if self.numbers:
-            more = " or more" if self.longest >= SECTION else ""  # read in pieces
             what = (
                 f"{counted(len(self.numbers), 'text')} with a line of more than "
-                f"{LONG_LINE:,} characters; the longest has {self.longest:,}{more}"
+                f"{LONG_LINE:,} characters; the longest has {self.longest:,}"
             )
             advice = "look whether it is text; what is data or code on one line is best left out"
             yield Finding("long lines", "note", what, advice, self.numbers)

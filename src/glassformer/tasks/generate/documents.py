@@ -97,12 +97,11 @@ def read_sections(path: Path, encoding: str | None, shares: Mapping[str, float])
 
 
 def length_of(path: Path, encoding: str | None) -> int:
-    """The characters of a file, but for blank lines at its end."""
-    length = blank = 0
+    """The characters of a file up to the last that is not blank."""
+    length = read = 0
     for line in lines(path, encoding, job=JOB):
-        blank += len(line)
-        if not line.isspace():
-            length, blank = length + blank, 0
+        length = length if line.isspace() else read + len(line.rstrip())
+        read += len(line)
     return length
 
 

@@ -21,6 +21,7 @@ from glassformer.tasks.shared.label_answers import ClassAnswers
 
 ALONE = "Transformer alone"
 TINY = {"model.encoder.dim": 8, "model.encoder.depth": 1, "model.encoder.attention.heads": 2}
+SHARES = {"data__valid_share": 0.0, "data__test_share": 0.0}  # splits are given
 WORDS = {"good": ("great", "lovely", "warm"), "bad": ("dull", "weak", "slow")}
 
 
@@ -148,13 +149,24 @@ def test_they_learn_from_validation_rows_unless_these_are_scored_or_add_little(
     tmp_path, held_out, most, refit, learned, monkeypatch
 ):
     monkeypatch.setattr(reporter, "MOST_REFITTED", most)
+    run = train(tmp_path, weather(held_out), model__ngrams="yes", train__refit=refit, **SHARES)
+    assert run.task.stored.knows("sunny") == learned
+    told = "the network the training rows alone" in repr(run.report["notes"])
+    assert told == learned
+
+
+def weather(held_out=True):
+    """Rows in splits; only validation rows have the words `sunny` and `rainy`."""
     rows = [{**row, "split": "train"} for row in reviews(121)]
-    for word, label in (("sunny", "good"), ("rainy", "bad")):  # only validation rows have these
+    for word, label in (("sunny", "good"), ("rainy", "bad")):
         rows += [{"text": f"{word} {n}", "label": label, "split": "valid"} for n in range(20)]
-    rows += [{**row, "split": "test"} for row in reviews(7)] * held_out
-    shares = {"data__valid_share": 0.0, "data__test_share": 0.0}
-    task = train(tmp_path, rows, model__ngrams="yes", train__refit=refit, **shares).task
-    assert task.stored.knows("sunny") == learned
+    return rows + [{**row, "split": "test"} for row in reviews(7)] * held_out
+
+
+def test_a_baseline_learns_validation_rows_where_the_network_does(tmp_path):
+    run = train(tmp_path, weather(), model__ngrams="no", train__refit=True, **SHARES)
+    assert run.task.stored.knows("sunny")
+    assert "the network the training rows alone" not in repr(run.report["notes"])
 
 
 def test_occlusion_leaves_words_out_of_both_parts(run):

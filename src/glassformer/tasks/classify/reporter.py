@@ -32,6 +32,10 @@ from glassformer.tasks.shared.ngrams import (
 BASELINE_TRY = 3.0  # seconds, about, of a timed trial of the baseline
 TRIALS = 5  # settings that the baseline tries, about
 MOST_REFITTED = 50_000  # training rows; to more, the validation rows add too little to wait for
+LEARNED_MORE = (
+    "N-grams, those of the baseline as well, learned the training and validation rows, the network "
+    "the training rows alone."
+)
 
 
 class ClassifyReporter(LabelReporter[ClassifyTask]):
@@ -48,11 +52,9 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
             if wanted == "yes":
                 raise
             return [f"No n-grams: {error}"]
-        stored = StoredBaseline.of(fitted)
         alone = answers.without_ngrams().at(task.labels.temperature)
         blend = Blend.fit(alone.logits, fitted.valid_logits, answers.labels, always=wanted == "yes")
-        if self._learns_valid(kept=blend.kept):
-            stored = StoredBaseline.of(self._refitted(fitted))
+        stored = self._final(fitted, kept=blend.kept)
         stored.save(task.folder)
         blend.save(task.folder)
         task.stored, task.blend = stored, blend if blend.kept else None
@@ -77,7 +79,10 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
 
     def decisions(self) -> list[str]:
         found = Blend.load(self.task.folder)
-        return [] if found is None else [found.sentence]
+        if found is None:
+            return []
+        differ = found.kept and self._learns_valid(kept=True) and not self.task.config.train.refit
+        return [found.sentence, *([LEARNED_MORE] if differ else [])]
 
     def parts(self, answers: ClassAnswers) -> Mapping[str, ClassAnswers]:
         if answers.ngrams is None:
@@ -112,8 +117,9 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
             return self._nearest(split)
         samples, label_ids = self._data()
         numbers = samples.rows(split)
-        _, notes = rows_learned_from(samples.rows("train"), self.task.config.seed)
-        stored = self.task.stored or StoredBaseline.of(self._fit_ngrams())
+        known = self._known_rows(kept=self.task.blend is not None)
+        _, notes = rows_learned_from(known, self.task.config.seed)
+        stored = self.task.stored or self._final(self._fit_ngrams(), kept=False)
         chances = stored.probabilities([samples[row]["text"] for row in numbers.tolist()])
         answers = ClassAnswers.of_probabilities(chances, label_ids[numbers])
         return Baseline("n-grams", stored.record.chosen, answers, notes, stored.save)
@@ -138,12 +144,19 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
             return False
         return refit is True or (kept and len(samples.rows("train")) <= MOST_REFITTED)
 
-    def _refitted(self, fitted: NgramBaseline) -> NgramBaseline:
-        """The same, of the training and the validation rows."""
+    def _known_rows(self, *, kept: bool) -> Int[np.ndarray, " rows"]:
+        """The rows that a baseline learns."""
+        samples, _ = self._data()
+        return self._all_rows() if self._learns_valid(kept=kept) else samples.rows("train")
+
+    def _final(self, fitted: NgramBaseline, *, kept: bool) -> StoredBaseline:
+        """What the run keeps: the same, of the validation rows as well where these are learned."""
+        if not self._learns_valid(kept=kept):
+            return StoredBaseline.of(fitted)
         samples, label_ids = self._data()
         rows, _ = rows_learned_from(self._all_rows(), self.task.config.seed)
         texts = [samples[row]["text"] for row in rows.tolist()]
-        return fitted.refitted(texts, label_ids[rows], self._class_weights)
+        return StoredBaseline.of(fitted.refitted(texts, label_ids[rows], self._class_weights))
 
     def _all_rows(self) -> Int[np.ndarray, " rows"]:
         """The training and the validation rows."""
@@ -155,7 +168,7 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
         (samples, label_ids), inputs = self._data(), self.task.inputs
         assert isinstance(inputs, SoundInputs | SequenceInputs)
         store = inputs.sounds if isinstance(inputs, SoundInputs) else inputs.sequences
-        known, numbers = samples.rows("train")[:MOST_ROWS], samples.rows(split)
+        known, numbers = self._known_rows(kept=False)[:MOST_ROWS], samples.rows(split)
         memory = NearestRecordings.of(store[row] for row in known.tolist())
         nearest = memory((store[row] for row in numbers.tolist()), VOTES)
         chances = votes(label_ids[known][nearest], len(self.task.labels.names))

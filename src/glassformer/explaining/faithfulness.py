@@ -11,7 +11,7 @@ with a bootstrap interval over inputs.
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -28,7 +28,11 @@ RANDOM = 4  # orders
 CHANCE = "a random order"
 LEAST_ROWS = 8
 NOT_MEASURED = "faithfulness not measured"
-USUAL = ("occlusion", "attention_x_gradient", "gradient_x_input")  # the first that takes a moment
+NGRAMS_ALONE = (
+    "N-grams alone make the predictions: methods that look inside the network are left out"
+)
+# The first that takes a moment.
+USUAL = ("occlusion", "attention_x_gradient", "gradient_x_input", "ngrams")
 
 Curves = Float[np.ndarray, "2 points"]  # deletion, insertion
 
@@ -62,10 +66,12 @@ class Faithfulness:
     Attributes:
         rows: How many inputs it was measured on.
         methods: By name, and CHANCE.
+        notes: Sentences on what was not measured.
     """
 
     rows: int
     methods: dict[str, MethodFaithfulness]
+    notes: tuple[str, ...] = ()
 
     def verdict(self, name: str) -> str:
         """How far a method can be trusted, in one sentence."""
@@ -111,17 +117,19 @@ def measure(
     """
     rng, started = np.random.default_rng(0), time.monotonic()
     curves: list[dict[str, Curves]] = []
+    notes: tuple[str, ...] = ()
     spent: dict[str, float] = dict.fromkeys(METHODS, 0.0)
     for subject in subjects:
         if len(subject.pieces) < 2:
             continue
         curves.append(curves_of(focused(subject), rng, spent))
+        notes = (NGRAMS_ALONE,) if subject.by_ngrams_alone else ()
         yield len(curves), None
         late = time.monotonic() - started > seconds and len(curves) >= LEAST_ROWS
         if late or len(curves) == rows:
             break
     if curves:
-        yield len(curves), summarised(curves, spent)
+        yield len(curves), replace(summarised(curves, spent), notes=notes)
 
 
 def curves_of(

@@ -33,6 +33,7 @@ class OneTarget(Subject):
         self.model, self.given, self.answer = subject.model, subject.given, subject.answer
         self.pieces, self.piece_of = subject.pieces, subject.piece_of
         self.targets = subject.targets[self.place]
+        self.by_ngrams_alone = subject.by_ngrams_alone
         if subject.readers is not None:
             self.readers = subject.readers[:, self.place]
 

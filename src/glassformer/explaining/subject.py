@@ -36,6 +36,7 @@ class Subject(ABC):
         blank: Vectors that say nothing; zeros by default. Near zero, a norm makes much of little,
             so integrated gradients need many steps from there.
         readable: Which pieces each target can depend on; all by default.
+        by_ngrams_alone: Whether n-grams make the prediction, whatever the network says.
         notes: Sentences on what of the input is missing.
         progress: Told how many parts of a long computation are done, of how many.
     """
@@ -49,6 +50,7 @@ class Subject(ABC):
     readers: Float[Tensor, "members targets rows Q"] | None = None
     blank: Float[Tensor, "rows T D"] | None = None
     readable: Bool[Tensor, "targets pieces"] | None = None
+    by_ngrams_alone: bool = False
     notes: tuple[str, ...] = ()
     progress: Callable[[int, int], None] = staticmethod(lambda done, total: None)
 

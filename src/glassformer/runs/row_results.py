@@ -38,7 +38,8 @@ class MethodsCompared(StudyResult):
         first = f"{SHARES[0]:.0%} to {SHARES[-1]:.0%}"
         return [
             f"Probability of the prediction without, and with only, {first} of the input, that "
-            f"which a method names first"
+            f"which a method names first",
+            *self.found.notes,
         ]
 
     def as_values(self) -> dict[str, Any]:

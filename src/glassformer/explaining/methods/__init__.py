@@ -26,18 +26,22 @@ METHODS: dict[str, Method] = {
     "gradient_norm": Method(influence=gradient_norm, passes=lambda pieces: 3, signed=False),
     "gradient_x_input": Method(influence=gradient_x_input, passes=lambda pieces: 3),
     "integrated_gradients": Method(influence=integrated_gradients, passes=lambda pieces: 3 * STEPS),
-    "ngrams": Method(influence=ngrams, passes=lambda pieces: 0),
-    "occlusion": Method(influence=occlusion, passes=lambda pieces: pieces),
-    "occlusion_of_spans": Method(influence=occlusion_of_spans, passes=lambda pieces: pieces + SPAN),
+    "ngrams": Method(influence=ngrams, passes=lambda pieces: 0, inside=False),
+    "occlusion": Method(influence=occlusion, passes=lambda pieces: pieces, inside=False),
+    "occlusion_of_spans": Method(
+        influence=occlusion_of_spans, passes=lambda pieces: pieces + SPAN, inside=False
+    ),
 }
 
 
 def usable_methods(subject: Subject) -> list[str]:
-    """The methods that work for this model."""
+    """The methods that work for this model, and explain what it answers by."""
     attends = subject.readers is not None and bool(reading_layers(subject.model))
     without = set() if subject.ngram_influence() is not None else {"ngrams"}
     return [
         name
         for name, method in METHODS.items()
-        if name not in without and (attends or not method.attends)
+        if name not in without
+        and (attends or not method.attends)
+        and not (method.inside and subject.by_ngrams_alone)
     ]

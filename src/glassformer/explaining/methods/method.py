@@ -21,12 +21,14 @@ class Method:
         influence: How much each piece speaks for (positive) or against (negative) each target.
         passes: How often it reads an input of so many pieces, a pass with gradients counting three.
         attends: Whether it needs the weights of attention.
+        inside: Whether it looks inside the network: it says nothing where n-grams alone answer.
         signed: Whether it tells for from against; otherwise, it tells how much a piece counts.
     """
 
     influence: Callable[[Subject], Influence]
     passes: Callable[[int], int]
     attends: bool = False
+    inside: bool = True
     signed: bool = True
 
     def is_affordable(self, subject: Subject) -> bool:

@@ -17,7 +17,8 @@ from glassformer.explaining.text_pieces import rows_with, text_pieces
 from glassformer.explaining.watching import Maps
 from glassformer.models.pooling import AttentionPool
 from glassformer.models.transformer import Classifier, Noise
-from glassformer.tasks.classify.blend import NgramPart
+from glassformer.tasks.classify.blend import Blend, NgramPart
+from glassformer.tasks.classify.linear import logits_without
 from glassformer.tasks.classify.predictor import unlabelled_batches
 from glassformer.tasks.classify.sequences import SequenceInputs
 from glassformer.tasks.classify.sound_explainer import SoundLabelExplainer
@@ -38,6 +39,7 @@ NGRAMS_TOO = (
     "N-grams are part of the model: occlusion explains the whole of it, `ngrams` their part, other "
     "methods the rest."
 )
+ALONE = Blend(model=0.0, ngrams=1.0, kept=True, sentence="")
 NGRAMS_ALONE = "N-grams alone make the prediction: only occlusion and `ngrams` explain it."
 
 
@@ -64,10 +66,10 @@ class LabelledText(LabelSubject):
     """A text and the labels that it may have.
 
     What the model does not read of a long text is in no piece. N-grams that are part of the model
-    read all of it.
+    read all of it, so that all of it is in pieces.
 
     Attributes:
-        written: All words or tokens of the text; `read` are the numbers of those that are pieces.
+        written: All words or tokens of the text; `shown` are the numbers of those that are pieces.
         rows: The tokens that are read, with specials, in one row or several.
         owner: The piece of each of them, -1 for specials.
     """
@@ -94,22 +96,22 @@ class LabelledText(LabelSubject):
         places, _ = task.inputs.cut(Jagged.of([-1 - np.arange(len(found.ids))]), one)
         inside = places.values < 0  # specials are not
         self.written = np.array(found.pieces, dtype=object)
-        self.read, owner = np.unique(
-            found.piece_of[-1 - places.values[inside]], return_inverse=True
-        )
-        self.pieces = tuple(self.written[self.read])
-        if len(self.pieces) < len(found.pieces):
-            left_out = len(found.pieces) - len(self.pieces)
-            self.notes = (f"The text is too long; words that are not read: {left_out:,}.",)
+        piece_of = found.piece_of[-1 - places.values[inside]]
+        read = np.unique(piece_of)
+        self.shown = read if task.blend is None else np.arange(len(found.pieces))
+        self.pieces = tuple(self.written[self.shown])
+        self.notes = unread_notes(len(found.pieces) - len(read), task.blend)
+        owner = np.searchsorted(self.shown, piece_of)
         self.owner = np.full(len(inside), -1)
         self.owner[inside] = owner
         owners, _ = text_batch(Jagged(self.owner + 1, self.rows.lengths), packed=False)
         self.piece_of = owners.to(self.device) - 1  # padding is 0 there
-        answers = self._answers(torch.ones(1, len(self.pieces), dtype=torch.bool))
-        self.ngram_part = answers.ngrams
-        self._settle(answers, target)
+        self.whole = self._answers(torch.ones(1, len(self.pieces), dtype=torch.bool))
+        self.ngram_part = self.whole.ngrams
+        self._settle(self.whole, target)
         if task.blend is not None:
-            self.notes += (NGRAMS_TOO if task.blend.model else NGRAMS_ALONE,)
+            self.by_ngrams_alone = not task.blend.model
+            self.notes += (NGRAMS_ALONE if self.by_ngrams_alone else NGRAMS_TOO,)
         if isinstance(model, Classifier):  # rather than one of the user's own
             self.readers = self._readers(model)
             blank = blank_token(model.frontend, self.tokenizer.size, self.device)
@@ -141,18 +143,27 @@ class LabelledText(LabelSubject):
         return tuple(found)
 
     def ngram_influence(self) -> Float[Tensor, "targets pieces"] | None:
-        """The weights of the baseline; an n-gram that occurs often is shared among its places."""
+        return self._of_ngrams
+
+    @cached_property
+    def _of_ngrams(self) -> Float[Tensor, "targets pieces"] | None:
+        """What is lost of the log-odds without what the n-grams of each piece add to the scores.
+
+        The log-odds are those of the whole model; of the n-grams alone where they are no part.
+        """
         baseline = self.linear
         if baseline is None:
             return None
-        weights = {(one.unit, one.ngram): one.weights for one in baseline.weights_in(self.given)}
-        total = np.zeros((len(self.task.labels.names), len(self.pieces)))
-        for analyser in baseline.analysers:
-            for ngram, places in ngram_places(self.pieces, analyser).items():
-                added = weights.get((analyser.unit, ngram), 0.0)
-                for place in places:
-                    np.add.at(total.T, place, added / (len(places) * len(place)))
-        return torch.from_numpy(total).float()[self.chosen]
+        part = self.ngram_part
+        if not isinstance(part, NgramPart):
+            part = NgramPart(baseline.logits([self.given]), ALONE)
+        temperature, multi = baseline.record.temperature, self.task.labels.multi
+        added = added_by_ngrams(baseline, self.given, self.written.tolist())[self.shown]
+        without = logits_without(part.logits * temperature, added, multi) / temperature
+        ngrams = np.concatenate([part.logits, without])
+        network = np.tile(self.whole.without_ngrams().logits, (len(ngrams), 1))
+        scores = self._log_odds(torch.from_numpy(part.blend.mixed(network, ngrams)))
+        return (scores[0] - scores[1:]).mT.float()
 
     def _answers(self, kept: Bool[Tensor, "variants pieces"]) -> ClassAnswers:
         """The answers if only these pieces are read, with what n-grams add."""
@@ -162,8 +173,31 @@ class LabelledText(LabelSubject):
         with torch.no_grad():
             found = self.task.answers(self.model, (batch.to(self.device) for batch in batches))
         there = np.ones((len(kept), len(self.written)), dtype=bool)
-        there[:, self.read] = kept.numpy()
+        there[:, self.shown] = kept.numpy()
         return self.task.with_ngrams(found, ["".join(self.written[line]) for line in there])
+
+
+def unread_notes(unread: int, blend: Blend | None) -> tuple[str, ...]:
+    """What to say of the words of a long text that the network does not read."""
+    if not unread or (blend is not None and not blend.model):
+        return ()
+    if blend is None:
+        return (f"The text is too long; words that are not read: {unread:,}.",)
+    return (f"The text is too long for the network; words that only n-grams read: {unread:,}.",)
+
+
+def added_by_ngrams(
+    baseline: StoredBaseline, text: str, pieces: Sequence[str]
+) -> Float[np.ndarray, "pieces C"]:
+    """What each piece adds to the scores of a baseline, an n-gram shared among its places."""
+    weights = {(one.unit, one.ngram): one.weights for one in baseline.weights_in(text)}
+    total = np.zeros((len(pieces), baseline.record.classes))
+    for analyser in baseline.analysers:
+        for ngram, places in ngram_places(pieces, analyser).items():
+            added = weights.get((analyser.unit, ngram), 0.0)
+            for place in places:
+                np.add.at(total, place, added / (len(places) * len(place)))
+    return total
 
 
 def ngram_places(

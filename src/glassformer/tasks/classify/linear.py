@@ -122,3 +122,19 @@ def logits_of(
     if classes == 2:
         return np.concatenate([np.zeros_like(scores), scores], axis=1)
     return -np.logaddexp(0, -scores)
+
+
+def logits_without(
+    logits: Float[np.ndarray, "N C"], added: Float[np.ndarray, "M C"], multi_label: bool
+) -> Float[np.ndarray, "M C"]:
+    """What `logits_of` gives, up to a constant of each row, if what is added to the scores is not.
+
+    Args:
+        logits: One row for all that is left out, or one for each.
+        added: To the score of each label; of two that exclude each other, half of it to either.
+    """
+    if multi_label or logits.shape[1] == 2:
+        return logits - added
+    with np.errstate(divide="ignore"):  # where a label is certain
+        against = np.log(np.expm1(-logits))  # minus the scores
+    return -np.logaddexp(0, against + added)

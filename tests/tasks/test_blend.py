@@ -7,6 +7,7 @@ from scipy.optimize import minimize
 from glassformer.errors import GlassformerError
 from glassformer.metrics.calibration import fit_temperature, log_loss
 from glassformer.tasks.classify.blend import (
+    FEW,
     FOLDS,
     RECORD,
     Blend,
@@ -77,7 +78,9 @@ def test_the_network_stays_unless_it_makes_n_grams_clearly_worse():
         (ROWS, (0.6, 90.0), False, "the network alone"),
         (ROWS, (90.0, 0.6), False, "n-grams alone"),
         (ROWS, (0.6, 90.0), True, "both"),
-        (7, (1.0, 0.7), False, "the network alone"),
+        (7, (1.0, 0.7), False, "n-grams alone"),
+        (7, (0.6, 90.0), False, "n-grams alone"),  # so few rows cannot tell
+        (7, (1.0, 0.7), True, "both"),
     ],
 )
 def test_a_part_that_does_not_help_takes_no_part(rows, noise, always, outcome):
@@ -86,6 +89,8 @@ def test_a_part_that_does_not_help_takes_no_part(rows, noise, always, outcome):
     found = Blend.fit(model, ngrams, labels, always=always)
     assert found.kept == (outcome != "the network alone")
     assert found.sentence.endswith(f"Predictions come from {outcome}.")
+    told = "Fewer than 10 rows cannot decide between them; a linear model learns more"
+    assert (told in found.sentence) == (rows < FEW and not always)
     if outcome == "n-grams alone":
         assert (found.mixed(model, ngrams) == ngrams).all()
 

@@ -5,7 +5,9 @@
 Both are fitted to the training rows, each by itself, and the two weights to the validation rows,
 by log loss. What they gain is judged by cross-fitting: every validation row is scored with weights
 that the others gave, so that no row is used twice. Wolpert, "Stacked generalization", 1992. If the
-n-grams gain nothing, the network answers alone; if it makes them clearly worse, they do.
+n-grams gain nothing, the network answers alone; if it makes them clearly worse, they do. They also
+do where validation rows are too few to tell: then training rows are mostly few, too, from which a
+linear model learns more than a network.
 """
 
 from collections.abc import Sequence
@@ -29,6 +31,9 @@ from glassformer.metrics.classification import predicted_classes, right_rows
 
 RECORD = "ngrams.json"
 FEW = 10  # validation rows; fewer cannot tell
+TOO_FEW = (
+    f"Fewer than {FEW} rows cannot decide between them; a linear model learns more from few rows. "
+)
 FOLDS = 10
 PRIOR = 1.0  # how many rows the first guess counts for
 STEPS, HALVINGS, CLOSE = 50, 20, 1e-6
@@ -84,8 +89,9 @@ class Blend:
         parts = model.astype(np.float64), ngrams.astype(np.float64)
         systems = *parts, cross_fitted(parts, labels)
         losses = [log_loss(logits, labels) for logits in systems]
-        kept = always or (len(labels) >= FEW and min(losses[1:]) < losses[0])
-        harmed = losses[2] >= losses[0] or worse_than(systems[2], systems[1], labels)
+        few = len(labels) < FEW
+        kept = always or few or min(losses[1:]) < losses[0]
+        harmed = few or losses[2] >= losses[0] or worse_than(systems[2], systems[1], labels)
         alone = kept and harmed and not always
         weights = np.array([0.0, 1.0]) if alone else fit_weights(parts, labels)
         scores = (
@@ -96,7 +102,7 @@ class Blend:
         outcome = "n-grams alone" if alone else "both" if kept else "the network alone"
         sentence = (
             f"Accuracy and log loss on validation rows: network {network}, n-grams {counts}, both "
-            f"{both}. Predictions come from {outcome}."
+            f"{both}. {TOO_FEW if few and alone else ''}Predictions come from {outcome}."
         )
         return cls(model=float(weights[0]), ngrams=float(weights[1]), kept=kept, sentence=sentence)
 

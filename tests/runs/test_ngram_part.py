@@ -36,9 +36,9 @@ def reviews(count=301, *, several=False):
         yield {"text": text, "label": labels if several else label}
 
 
-def train(folder, rows, **settings):
+def train(folder, rows, *, quiet=True, **settings):
     settings = TINY | {name.replace("__", "."): value for name, value in settings.items()}
-    options = {"steps": 3, "pretrain": False, "device": "cpu", "quiet": True}
+    options = {"steps": 3, "pretrain": False, "device": "cpu", "quiet": quiet}
     return glassformer.train("classify", rows, run=folder / "run", set=settings, **options)
 
 
@@ -199,10 +199,26 @@ def test_ngrams_that_cannot_be_fitted_are_refused_before_training(tmp_path, monk
         raise ImportError(name)
 
     monkeypatch.setattr(ngrams, "import_module", missing)
-    with pytest.raises(GlassformerError, match="needs scikit-learn"):
+    with pytest.raises(GlassformerError, match=r"model\.ngrams = yes needs scikit-learn, which"):
         train(tmp_path, list(reviews(61)), **asked)
     run = train(tmp_path, list(reviews(61)))
     assert "parts" not in run.predict("great").as_values()
+    assert any(note.startswith("No n-grams: they need scik") for note in run.report["notes"])
+
+
+def test_without_validation_rows_there_are_none_and_all_say_so(tmp_path, capsys):
+    rows, told = list(reviews(61)), "No n-grams: there are no validation rows to weigh them; give "
+    run = train(tmp_path, rows, data__valid_share=0.0, quiet=False)
+    assert capsys.readouterr().err.count(told) == 1
+    assert [told in note for note in run.report["notes"]].count(True) == 1
+    for settings, words in (
+        ({"data.valid_share": 0.0}, told),
+        ({"model.ngrams": "yes"}, "Not included: n-grams: at most about"),
+        ({}, "Not included: n-grams, if they help on the validation rows: at most about"),
+    ):
+        options = {"steps": 3, "pretrain": False, "device": "cpu", "quiet": True}
+        found = glassformer.plan("classify", rows, set=TINY | settings, **options).notes
+        assert sum(note.startswith(words) for note in found) == 1
 
 
 def test_a_run_whose_ngrams_are_gone_is_refused(run, tmp_path):

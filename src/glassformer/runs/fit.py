@@ -114,7 +114,8 @@ def finish(state: State, task: AnyTask, setup: TrainSetup, display: Display) -> 
 def calibrate(task: AnyTask, model: nn.Module, setup: TrainSetup, display: Display) -> None:
     """Let the reporter of the first process calibrate and complete the model."""
     reporter = reporter_of(task)
-    if reporter.calibrates and len(task.lengths("valid")):
+    has_rows = len(task.lengths("valid")) > 0
+    if reporter.calibrates and has_rows:
         answers = answers_on(task, model, setup, "valid")
         if processes.is_first():
             reporter.calibrate(answers)
@@ -122,6 +123,9 @@ def calibrate(task: AnyTask, model: nn.Module, setup: TrainSetup, display: Displ
                 sentences = reporter.complete(answers)
             for sentence in sentences:
                 display.say(sentence)
+    if processes.is_first() and not has_rows:
+        for sentence in reporter.decisions():  # such as what is left out for want of rows
+            display.say(sentence)
     processes.wait()
 
 

@@ -123,7 +123,7 @@ class Reporter(ABC, Generic[SomeTask, Answers]):
         return []
 
     def decisions(self) -> list[str]:
-        """What `complete` said, for a report."""
+        """What `complete` decided, or why it decided nothing, for a report."""
         return []
 
     def parts(self, answers: Answers) -> Mapping[str, Answers]:

@@ -46,12 +46,11 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
         task, wanted = self.task, self.task.config.model.ngrams
         if not isinstance(task.inputs, TextInputs) or wanted == "no":
             return []
-        try:
-            fitted = self._fit_ngrams()
-        except GlassformerError as error:
+        if (reason := self._no_ngrams()) is not None:
             if wanted == "yes":
-                raise
-            return [f"No n-grams: {error}"]
+                raise GlassformerError(reason)
+            return [reason]
+        fitted = self._fit_ngrams()
         alone = answers.without_ngrams().at(task.labels.temperature)
         blend = Blend.fit(alone.logits, fitted.valid_logits, answers.labels, always=wanted == "yes")
         stored = self._final(fitted, kept=blend.kept)
@@ -63,25 +62,29 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
     def plan_notes(self) -> list[str]:
         if not isinstance(self.task.inputs, TextInputs) or self.task.config.model.ngrams == "no":
             return []
+        if (reason := self._no_ngrams()) is not None:
+            return [reason]
         rows = self._all_rows()
         samples, _ = self._data()
         every = -(-len(rows) // self._tuned_on(len(rows)))
         texts = [samples[row]["text"] for row in rows[::every].tolist()]
         models = 1 if len(self.task.labels.names) == 2 else len(self.task.labels.names)
-        try:
-            size = every * ngrams_counted(texts, models)
-        except GlassformerError:  # without scikit-learn there are none
-            return []
+        size = every * ngrams_counted(texts, models)
+        auto = self.task.config.model.ngrams == "auto"
         return [
-            f"Not included: n-grams, if they help on the validation rows: at most about "
+            f"Not included: n-grams{', if they help on the validation rows' * auto}: at most about "
             f"{size * models:,} parameters, {size * (models + 2) * 4 / 1e6:.1f} MB."
         ]
 
     def decisions(self) -> list[str]:
-        found = Blend.load(self.task.folder)
-        if found is None:
+        task = self.task
+        if not isinstance(task.inputs, TextInputs) or task.config.model.ngrams == "no":
             return []
-        differ = found.kept and self._learns_valid(kept=True) and not self.task.config.train.refit
+        found = Blend.load(task.folder)
+        if found is None:
+            reason = self._no_ngrams()
+            return [] if reason is None else [reason]
+        differ = found.kept and self._learns_valid(kept=True) and not task.config.train.refit
         return [found.sentence, *([LEARNED_MORE] if differ else [])]
 
     def parts(self, answers: ClassAnswers) -> Mapping[str, ClassAnswers]:
@@ -129,6 +132,20 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
         samples, _ = self._data()
         train, _ = rows_learned_from(samples.rows("train"), self.task.config.seed)
         return self.fit_ngrams({"train": train, "valid": samples.rows("valid")})
+
+    def _no_ngrams(self) -> str | None:
+        """Why the model cannot have n-grams as a part; None if it can."""
+        samples, _ = self._data()
+        if not len(samples.rows("valid")):
+            return (
+                "No n-grams: there are no validation rows to weigh them; give some with --valid or "
+                "--set data.valid_share=0.1."
+            )
+        try:
+            learn("linear_model", "they need")
+        except GlassformerError as error:
+            return f"No n-grams: {error}."
+        return None
 
     def _learns_valid(self, *, kept: bool) -> bool:
         """Whether n-grams learn the validation rows, too, once these decide nothing more.

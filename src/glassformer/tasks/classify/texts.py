@@ -164,7 +164,7 @@ class TextInputs(Inputs):
 def refuse_ngrams(config: Config, samples: Samples) -> None:
     """Refuse to promise n-grams that cannot be fitted, before anything is trained."""
     if config.model.ngrams == "yes":
-        learn("linear_model")
+        learn("linear_model", "model.ngrams = yes needs")
         require(
             bool(len(samples.rows("valid"))),
             "model.ngrams = yes needs validation rows to weigh them, found none; give some with "

@@ -90,9 +90,13 @@ def side_by_side(matrices: Sequence[Matrix]) -> Matrix:
     return sparse().hstack(matrices, format="csr")
 
 
-def learn(part: str) -> ModuleType:
-    """A part of scikit-learn, or a word on how to get it."""
-    return _of_extra(f"sklearn.{part}")
+def learn(part: str, needing: str = "the baseline needs") -> ModuleType:
+    """A part of scikit-learn, or a word on how to get it.
+
+    Args:
+        needing: The first words of the error.
+    """
+    return _of_extra(f"sklearn.{part}", needing)
 
 
 def sparse() -> ModuleType:
@@ -100,12 +104,12 @@ def sparse() -> ModuleType:
     return _of_extra("scipy.sparse")
 
 
-def _of_extra(module: str) -> ModuleType:
+def _of_extra(module: str, needing: str = "the baseline needs") -> ModuleType:
     try:
         return import_module(module)
     except ImportError:
         raise GlassformerError(
-            f"the baseline needs scikit-learn, which is not installed; {install('baseline')}"
+            f"{needing} scikit-learn, which is not installed; {install('baseline')}"
         ) from None
 
 

@@ -1,5 +1,8 @@
 """Classifiers with n-grams explained: in log-odds of the whole model, and all of the text."""
 
+import copy
+import json
+import pickle
 import random
 
 import numpy as np
@@ -11,6 +14,7 @@ from glassformer.explaining.faithfulness import CHANCE, choose_unmeasured
 from glassformer.explaining.methods import METHODS, usable_methods
 from glassformer.tasks.classify.blend import Blend
 from glassformer.tasks.classify.linear import logits_of
+from glassformer.tasks.classify.stored_baseline import StoredBaseline
 
 TINY = {"model.encoder.dim": 8, "model.encoder.depth": 1, "model.encoder.attention.heads": 2}
 WORDS = {"bad": ("dull", "weak"), "good": ("great", "lovely"), "odd": ("strange", "weird")}
@@ -121,3 +125,58 @@ def test_only_methods_that_see_ngrams_are_chosen_and_ranked_where_these_alone_an
     both = blended(short, 0.5, 0.5).explainer.measure(list(reviews(("bad", "good"), count=3)))
     assert set(both.found.methods) == {*METHODS, CHANCE}
     assert "left out" not in repr(both)
+
+
+def test_what_an_ngram_adds_is_what_its_part_of_the_label_would_lose(run):
+    text, alone = "the lovely dog was great", blended(run, 0.8, 0.6)
+    stored, names = alone.task.stored, list(alone.task.labels.names)
+    found, record = alone.predict(text).as_values(), stored.record
+    weights = {(one.ngram, one.unit): one.weights for one in stored.weights_in(text)}
+    best = names.index(max(found["probabilities"], key=found["probabilities"].get))
+    bias = stored.bias.astype(float)
+    scores = sum(weights.values()) + (np.array([-0.5, 0.5]) * bias if stored.excludes else bias)
+
+    def part_of_best(scores):
+        three = record.classes > 2 and not record.multi_label
+        logits = 0.6 * (-np.logaddexp(0, -scores) if three else scores) / record.temperature
+        return logits[best] - (0 if record.multi_label else logits.mean())
+
+    assert found["parts"]["ngrams"][names[best]] == pytest.approx(part_of_best(scores), rel=1e-4)
+    assert len(found["ngrams"]) == 5
+    for one in found["ngrams"]:
+        without = part_of_best(scores - weights[one["ngram"], one["unit"]])
+        assert one["adds"] == pytest.approx(part_of_best(scores) - without, rel=1e-3, abs=1e-4)
+    sizes = [abs(one["adds"]) for one in found["ngrams"]]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_a_text_without_a_known_ngram_has_none_that_add(run, monkeypatch):
+    monkeypatch.setattr(StoredBaseline, "strongest", lambda *asked: [[]])
+    assert blended(run, 0.8, 0.6).predict("~~~").details["ngrams"] == []
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_details_are_a_dict_that_json_and_others_take(run, known):
+    loaded = blended(run, 0.8, 0.6)
+    if not known:
+        loaded.task.blend = None
+
+    def details():
+        return loaded.predict("the lovely dog").details
+
+    plain = {name: details()[name] for name in details()}
+    assert ("parts" in plain) == known
+    assert json.loads(json.dumps(details())) == plain
+    assert json.loads(json.dumps(details(), indent=1)) == plain
+    assert {**details()} == dict(details()) == plain == details()
+    assert repr(details()) == repr(plain)
+    assert pickle.loads(pickle.dumps(details())) == copy.deepcopy(details()) == plain
+    assert [*details().items()] == [*plain.items()]
+    assert [*details().values()] == [*plain.values()]
+    name = [*plain][-1]
+    assert details().get(name) == details().pop(name) == details().copy()[name] == plain[name]
+    assert details().get("nothing", 5) == details().pop("nothing", 5) == 5
+    assert details() | {"more": 1} == plain | {"more": 1}
+    assert {"more": 1} | details() == {"more": 1} | plain
+    with pytest.raises(KeyError):
+        details()["nothing"]

@@ -20,6 +20,7 @@ from glassformer.errors import GlassformerError
 from glassformer.files import read_json, write_json
 from glassformer.metrics.classification import THRESHOLD
 from glassformer.tasks.predictor import Prediction
+from glassformer.tasks.shared.lazy_details import LazyDetails
 
 MANY = 1000  # labels; more usually means free text in the wrong column
 
@@ -36,26 +37,19 @@ class LabelSettings(Protocol):
     rarest: int
 
 
-class LabelDetails(Mapping[str, Any]):
+class LabelDetails(LazyDetails):
     """A label and the probability of every label, which are listed when somebody looks at them."""
 
     __slots__ = ("chances", "label", "names")
 
     def __init__(self, label: str, names: Sequence[str], chances: Float[np.ndarray, " C"]) -> None:
+        super().__init__(("label", "probabilities"))
         self.label, self.names, self.chances = label, names, chances
 
-    def __getitem__(self, name: str) -> Any:
+    def find(self, name: str) -> Any:
         if name == "label":
             return self.label
-        if name == "probabilities":
-            return dict(zip(self.names, self.chances.tolist(), strict=True))
-        raise KeyError(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(("label", "probabilities"))
-
-    def __len__(self) -> int:
-        return 2
+        return dict(zip(self.names, self.chances.tolist(), strict=True))
 
 
 @dataclass(frozen=True)

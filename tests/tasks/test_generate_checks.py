@@ -108,3 +108,18 @@ def test_another_script_and_another_language_are_told(tmp_path):
     assert {4, 6} <= {*numbers}
     assert 10 in numbers
     assert examined(path, job="generate").figures["texts by script"]["Cyrillic"] == 2
+
+
+def test_texts_in_two_languages_of_one_script_are_told(tmp_path):
+    english, german = "the a of and in with to is", "der ein von und im mit zu ist"
+    rng = random.Random(5)
+    rows = [
+        " ".join(
+            [*rng.choices((german if n % 3 == 2 else english).split(), k=9), f"word{n} x{n % 7}"]
+        )
+        for n in range(180)
+    ]
+    finding, numbers = found_in(lines(tmp_path / "x.jsonl", rows), "two languages", job="generate")
+    assert finding.count == 60
+    assert finding.what.startswith("texts in two languages: about 33% with words such as ")
+    assert numbers == [3, 6, 9, 12, 15]

@@ -11,10 +11,11 @@ from zlib import crc32
 import numpy as np
 from jaxtyping import UInt64
 
-from glassformer.data.doctor.check import Check, Figures, Finding, Specimen, counted
+from glassformer.data.doctor.check import Check, Figures, Finding, HashSample, Specimen, counted
 from glassformer.data.rows import CONTINUED
+from glassformer.tasks.shared.language_groups import language_groups
 from glassformer.tasks.shared.language_outliers import LanguageOutliers, pieces_of, script_of
-from glassformer.tasks.shared.text_checks import words_of
+from glassformer.tasks.shared.text_checks import is_spaced, words_of
 
 PHRASE = 5  # words
 HASHES, BANDS = 64, 16  # a pair that shares all hashes of a band is compared
@@ -30,6 +31,7 @@ LONG_LINE = 10_000  # characters
 READ = 2_000  # characters of a text whose language is looked at
 FEW_LETTERS = 20
 SECOND_SCRIPT = 0.01  # of the texts: less is an accident
+ENOUGH, MOST = 100, 1_000  # texts that are looked at for two languages in one script
 
 
 class NearDuplicates(Check):
@@ -159,6 +161,9 @@ class LongLines(Check):
             yield Finding("long lines", "note", what, advice, self.numbers)
 
 
+ADVICE = "the model learns all of them; drop those that it should not write"
+
+
 class LanguageMix(Check):
     """Texts in another script or language than most."""
 
@@ -166,6 +171,7 @@ class LanguageMix(Check):
         self.outliers = LanguageOutliers()
         self.scripts: Counter[str] = Counter()
         self.rows: dict[str, list[int]] = {}
+        self.sample = HashSample[tuple[str, set[str]]](MOST)
 
     def see(self, row: Specimen) -> None:
         text = row.sample["text"][:READ]
@@ -176,9 +182,12 @@ class LanguageMix(Check):
         self.scripts[script] += 1
         self.rows.setdefault(script, []).append(row.number)
         self.outliers.see(row.number, text, pieces_of(text))
+        self.sample.see(row.number, row.content, lambda: (script, spaced_words(text)))
 
     def findings(self) -> Iterator[Finding]:
-        outliers = {*self.outliers.found()}
+        two = list(self.two_languages())
+        yield from two
+        outliers = {*self.outliers.found()}.difference(*(finding.numbers for finding in two))
         for script, count in self.scripts.most_common()[1:]:
             if count > SECOND_SCRIPT * self.scripts.total():
                 outliers.update(self.rows[script])
@@ -188,10 +197,30 @@ class LanguageMix(Check):
                 f"{counted(len(outliers), 'text')} ({share:.1%}) in another script or "
                 f"language than most"
             )
-            advice = "the model learns all of them; drop those that it should not write"
-            yield Finding("language mix", "note", what, advice, sorted(outliers))
+            yield Finding("language mix", "note", what, ADVICE, sorted(outliers))
+
+    def two_languages(self) -> Iterator[Finding]:
+        """A finding if the texts in the most common script are in two languages."""
+        ((main, count),) = self.scripts.most_common(1) or [("", 0)]
+        rows = [(number, words) for number, (script, words) in self.sample.rows() if script == main]
+        found = language_groups([words for _, words in rows]) if len(rows) >= ENOUGH else None
+        if found is not None:
+            numbers = sorted(rows[place][0] for place in found.smaller)
+            share = len(numbers) / len(rows)
+            larger, smaller = (", ".join(words) for words in found.words)
+            what = (
+                f"texts in two languages: about {share:.0%} with words such as {smaller}, and "
+                f"the others with {larger}"
+            )
+            total = max(len(numbers), round(share * count))
+            yield Finding("two languages", "note", what, ADVICE, numbers, total=total)
 
     def figures(self) -> Figures:
         if len(self.scripts) < 2:
             return {}
         return {"texts by script": {name.title(): n for name, n in self.scripts.most_common(8)}}
+
+
+def spaced_words(text: str) -> set[str]:
+    """The words of a text, but for scripts without spaces."""
+    return {word for word in words_of(text) if word[0].isalpha() and is_spaced(word)}

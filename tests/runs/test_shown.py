@@ -40,11 +40,13 @@ def test_an_evaluation_shows_its_scores_and_what_to_know_of_them():
     assert text.splitlines() == [
         "Evaluation on 1,234 rows",
         "accuracy  0.800 [0.700, 0.900]",
-        "3 of these rows were in the training data",
+        "3 rows were in the training or validation data; the scores are optimistic",
         "<i>\\x1b[31m is rare",
     ]
     assert "<td>accuracy</td><td>0.800 [0.700, 0.900]</td>" in page
-    assert "<p>3 of these rows were in the training data</p>" in page
+    assert (
+        "<p>3 rows were in the training or validation data; the scores are optimistic</p>" in page
+    )
 
 
 def test_a_prediction_shows_its_likeliest_answers_and_none_of_what_the_parts_are_made_of():

@@ -78,10 +78,7 @@ def show_evaluation(found: Evaluation, run: Run, other: Run | None, *, as_json: 
     for reason, count in values["skipped"].items():
         console.say(f"left out: {counted(count, 'row')} with {reason}")
     if found.trained_on:
-        console.say(
-            f"{found.trained_on:,} of these rows were in the training data; the scores are "
-            f"optimistic"
-        )
+        console.say(found.optimism)
     for note in found.notes:
         console.say(note)
     for score, comparison in (found.comparison or {}).items():

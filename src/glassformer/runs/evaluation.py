@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from glassformer import notebook
@@ -41,7 +42,8 @@ class Evaluation:
     """Scores with intervals, the rows behind them, and the comparison with another run.
 
     Attributes:
-        trained_on: How many of the rows were in the training data; None if unknown.
+        trained_on: How many of the rows were in the training or validation data, of which a model
+            may have learned both; None if unknown.
         notes: Remarks about the rows and the scores.
         others: The scores of the other run, if there is one.
         tables: Scores in more detail, such as by class.
@@ -80,12 +82,18 @@ class Evaluation:
 
     def _sentences(self) -> list[str]:
         """What else is to be known of the rows and the scores."""
-        known = f"{self.trained_on or 0:,} of these rows were in the training data"
         differences = [
             f"{name}: {written(name, one.difference.value, '+')}, {chance(one.p_value)}"
             for name, one in (self.comparison or {}).items()
         ]
-        return [*differences, *([known] if self.trained_on else []), *self.notes]
+        return [*differences, *([self.optimism] if self.trained_on else []), *self.notes]
+
+    @property
+    def optimism(self) -> str:
+        """How many of the rows the run has seen before."""
+        count = self.trained_on or 0
+        were = "row was" if count == 1 else "rows were"
+        return f"{count:,} {were} in the training or validation data; the scores are optimistic"
 
     def as_values(self) -> dict[str, Any]:
         """As plain values, for JSON."""
@@ -122,11 +130,13 @@ def refuse_other(folder: RunFolder, task: AnyTask, other: RunFolder, other_task:
 def trained_on(
     samples: Samples, folder: RunFolder, schema: Schema, config: DataConfig
 ) -> int | None:
-    """How many of these samples a run was trained on; None if its samples are gone."""
+    """How many of these samples a run has seen before; None if its own samples are gone."""
     if not (folder.data / "parts.npy").exists():
         return None
     refuse_changed(folder.path, data=True)
-    learned = {schema.content(one, config) for one in Samples.open(folder.data).of("train")}
+    seen = Samples.open(folder.data)
+    both = chain(seen.of("train"), seen.of("valid"))
+    learned = {schema.content(one, config) for one in both}
     return sum(schema.content(sample, config) in learned for sample in samples.of("test"))
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 from torch import nn
-from watched_models import B, C, H, T, V, classifier, language_model, translator
+from watched_models import B, C, H, T, V, batch, classifier, language_model, translator
 
 from glassformer.config import ModelConfig
 from glassformer.config.values import build
@@ -17,11 +17,17 @@ from glassformer.metrics.intervals import Score
 from glassformer.metrics.paired import Comparison
 from glassformer.models.blocks import BLOCKS
 from glassformer.models.build import build_classifier
+from glassformer.models.ensemble import ensemble_of
 from glassformer.models.incremental import continuing
 from glassformer.models.incremental.fused import FusedScorer
 from glassformer.models.packing import for_inference, int8_twin
 
 LENGTHS = (7, 2, 5)
+MEMBERS = (
+    r"'0\.1' is no head or layer of this model; give a member of the ensemble, a layer and a head, "
+    r"counted from 0: encoder\.members\.0\.0 to encoder\.members\.2\.0, "
+    r"encoder\.members\.0\.0\.0 to encoder\.members\.2\.0\.5"
+)
 
 
 def answers_without(layer, heads, run):
@@ -78,8 +84,53 @@ def test_a_layer_that_is_left_out_passes_its_input_on():
     )
     torch.testing.assert_close(twin(ids, layout=layout), shorter(ids, layout=layout))
     assert len(model.decoder.blocks) == 3
-    with pytest.raises(GlassformerError, match=r"decoder\.blocks would have no layer left; leave"):
-        ablated(model, named_parts(model, "0, 1, 2"))
+    twice = ablated(model, named_parts(model, "2,0,2"))
+    torch.testing.assert_close(twice(ids, layout=layout), shorter(ids, layout=layout))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("names", ["0", "2, 0, 1"])
+def test_where_no_layer_is_left_the_input_passes_through(names):
+    model = language_model(depth=names.count(",") + 1)
+    ids, layout = torch.randint(V, (B, T)), Layout.full(B, T)
+    twin = ablated(model, named_parts(model, names))
+    given = model.decoder.norm(model.tokens(ids, layout)[0], layout)
+    vectors, _ = twin.tokens(ids, layout)
+    passed = twin.decoder(vectors, layout=layout)
+    torch.testing.assert_close(passed, given)
+    assert not torch.allclose(model.decoder(vectors, layout=layout), given)
+    caches = twin.decoder.new_caches()
+    steps = [
+        twin.decoder(vectors[:, [n]], layout=Layout.full(B, 1), caches=caches) for n in range(T)
+    ]
+    torch.testing.assert_close(torch.cat(steps, 1), given)
+
+
+@torch.no_grad()
+def test_the_only_layer_of_a_decoder_is_left_out_with_its_memory():
+    model = translator()
+    rows, layouts = batch()
+    twin = ablated(model, named_parts(model, "encoder.0, decoder.0"))
+    memory = model.encoder.norm(model.frontend(rows[0], layouts["source"])[0], layouts["source"])
+    source = twin.encoder(twin.frontend(rows[0], layouts["source"])[0], layout=layouts["source"])
+    real = layouts["source"].real
+    torch.testing.assert_close(source[real], memory[real])
+    assert not torch.allclose(twin(*rows, **layouts), model(*rows, **layouts))
+
+
+@torch.no_grad()
+def test_a_layer_of_one_member_of_an_ensemble_is_left_out_and_named_with_it():
+    members = [classifier(depth=1) for _ in range(3)]
+    model, ids, layout = ensemble_of(members).eval(), torch.randint(V, (B, T)), Layout.full(B, T)
+    labels = [part.label for part in layers_of(model)]
+    assert labels == [f"encoder.members.{member}.0" for member in range(3)]
+    members[1] = ablated(members[1], named_parts(members[1], "0"))
+    twin = ablated(model, named_parts(model, labels[1]))
+    expected = ensemble_of(members).eval()(ids, layout=layout)
+    torch.testing.assert_close(twin(ids, layout=layout), expected)
+    assert not torch.allclose(model(ids, layout=layout), expected)
+    with pytest.raises(GlassformerError, match=MEMBERS):
+        named_parts(model, "0.1")
 
 
 @torch.no_grad()

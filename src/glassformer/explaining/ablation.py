@@ -5,6 +5,7 @@ A head is named by layer and number, both from 0, as in the paths of the modules
     3.5            head 5 of layer 3                 decoder.3.5   where there are several stacks
     3              layer 3 as a whole, left out      cross.3.5     of a decoder's cross-attention
                                                      cross.3       all heads of that
+    encoder.members.1.3.5      the same of member 1 of an ensemble
 
 An ablated head adds nothing to the output of its layer: its columns of the output projection are
 zero. All other weights are shared with the model, which itself is unchanged. Michel et al., "Are
@@ -15,11 +16,17 @@ import re
 from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import cast
 
 from torch import nn
 
+from glassformer.core.caches import Cache, Memory
 from glassformer.core.int8 import Int8Linear
 from glassformer.core.layer import AttentionLayer
+from glassformer.core.layout import Layout
+from glassformer.core.masks import Mask
+from glassformer.core.positions import Position
+from glassformer.core.shapes import MemoryVectors, Vectors
 from glassformer.errors import GlassformerError
 from glassformer.explaining.copies import Model, eager_copy, linear_of
 from glassformer.models.blocks import Block
@@ -27,6 +34,7 @@ from glassformer.models.blocks import Block
 ATTENTION = re.compile(
     r"(?:(.+?)(?:\.inside)?\.)?(?:blocks|layers)\.(\d+)\.(attention|cross_attention)"
 )
+MEMBER = re.compile(r"\.members\.\d")
 LAYER = re.compile(r"(?:(.+?)(?:\.inside)?\.)?blocks\.(\d+)")
 
 
@@ -83,9 +91,10 @@ def named_parts(model: nn.Module, names: str) -> list[Part]:
     for name in (name.strip() for name in names.split(",")):
         inside = [part for label, part in there.items() if label.startswith(f"{name}.")]
         if name not in there and not (name.startswith("cross.") and inside):
-            example = ", ".join(_ends(list(there)))
+            example, several = ", ".join(_ends(list(there))), any(map(MEMBER.search, there))
+            first = "a member of the ensemble, a layer" if several else "a layer"
             raise GlassformerError(
-                f"{name!r} is no head or layer of this model; give a layer and a head, counted "
+                f"{name!r} is no head or layer of this model; give {first} and a head, counted "
                 f"from 0: {example}"
             )
         found += [there[name]] if name in there else inside
@@ -102,16 +111,44 @@ def ablated(model: Model, parts: Collection[Part]) -> Model:
         layer = twin.get_submodule(path)
         assert isinstance(layer, AttentionLayer)
         silence(layer, heads)
-    gone = [part.path.rpartition(".") for part in parts if part.head is None]
+    gone = {part.path.rpartition(".") for part in parts if part.head is None}
     for stack, _, number in sorted(gone, key=lambda path: int(path[2]), reverse=True):
         blocks = twin.get_submodule(stack)
         assert isinstance(blocks, nn.ModuleList)
         if len(blocks) == 1:
-            raise GlassformerError(
-                f"{stack} would have no layer left; leave at least one of them in the model"
-            )
-        del blocks[int(number)]
+            blocks[0] = Skipped(cast(Block, blocks[0]))
+        else:
+            del blocks[int(number)]
     return twin
+
+
+class Skipped(Block):
+    """The only layer of a stack, left out: its input passes through, and caches still count it."""
+
+    def __init__(self, block: Block) -> None:
+        super().__init__()
+        self.block = block
+
+    def forward(
+        self,
+        x: Vectors,
+        *,
+        layout: Layout,
+        mask: Mask,
+        position: Position | None = None,
+        cache: Cache | None = None,
+        memory: Memory | None = None,
+    ) -> Vectors:
+        """The vectors as they are, in the same layout."""
+        if cache is not None:
+            self.block(x, layout=layout, mask=mask, position=position, cache=cache, memory=memory)
+        return x
+
+    def new_cache(self) -> Cache:
+        return self.block.new_cache()
+
+    def keep(self, memory: MemoryVectors, layout: Layout) -> Memory:
+        return self.block.keep(memory, layout)
 
 
 def silence(layer: AttentionLayer, heads: Collection[int]) -> None:

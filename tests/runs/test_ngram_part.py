@@ -163,6 +163,14 @@ def weather(held_out=True):
     return rows + [{**row, "split": "test"} for row in reviews(7)] * held_out
 
 
+def test_n_grams_alone_are_not_compared_with_themselves(tmp_path):
+    run = train(tmp_path, list(reviews(43)))  # so few that n-grams answer
+    assert run.task.blend.model == 0
+    notes = run.report["notes"]
+    assert notes[0] == "Predictions are those of n-grams alone: the baseline is the model itself."
+    assert "significantly" not in repr(notes)
+
+
 def test_a_baseline_learns_validation_rows_where_the_network_does(tmp_path):
     run = train(tmp_path, weather(), model__ngrams="no", train__refit=True, **SHARES)
     assert run.task.stored.knows("sunny")
@@ -192,8 +200,10 @@ def test_ngrams_that_cannot_be_fitted_are_refused_before_training(tmp_path, monk
     asked = {"model__ngrams": "yes"}
     with pytest.raises(GlassformerError, match="ngrams = yes needs validation rows"):
         train(tmp_path, list(reviews(61)), data__valid_share=0.0, **asked)
-    with pytest.raises(GlassformerError, match="unknown ngrams 'maybe'"):
-        train(tmp_path, list(reviews(61)), model__ngrams="maybe")
+    for wrong, written in (("maybe", "maybe"), ("Auto", "Auto"), (True, "true"), (False, "false")):
+        told = f"unknown ngrams '{written}'; .*the choices are auto, no, yes"
+        with pytest.raises(GlassformerError, match=f"(?i){told}"):
+            train(tmp_path, list(reviews(61)), model__ngrams=wrong)
 
     def missing(name):
         raise ImportError(name)
@@ -221,9 +231,10 @@ def test_without_validation_rows_there_are_none_and_all_say_so(tmp_path, capsys)
         assert sum(note.startswith(words) for note in found) == 1
 
 
-def test_a_run_whose_ngrams_are_gone_is_refused(run, tmp_path):
+@pytest.mark.parametrize("file", ["baseline.json", "ngrams.json"])
+def test_a_run_whose_ngrams_are_gone_is_refused(run, tmp_path, file):
     shutil.copytree(run.folder.path, tmp_path / "run")
-    (tmp_path / "run" / "baseline.json").unlink()
+    (tmp_path / "run" / file).unlink()
     with pytest.raises(GlassformerError, match="the files of its n-grams are gone; copy the run"):
         glassformer.load(tmp_path / "run").predict("great")
 

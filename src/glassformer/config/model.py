@@ -178,7 +178,7 @@ class ModelConfig:
     decoder: StackConfig | None = None
     pool: str = "mean"
     members: int = 1
-    ngrams: str = "auto"
+    ngrams: str | bool = "auto"  # true and false are refused by its choices, not by their type
     scale: bool = True
     softcap: float | None = None
     tie: bool = True
@@ -192,7 +192,8 @@ class ModelConfig:
         choose("pool", self.pool, POOL_NAMES)
         positive("members", self.members)
         at_most("members", self.members, MOST_MEMBERS)
-        choose("ngrams", self.ngrams, NGRAMS_NAMES)
+        given = self.ngrams
+        choose("ngrams", given if isinstance(given, str) else str(given).lower(), NGRAMS_NAMES)
         above_zero("softcap", self.softcap)
         if self.share:
             widths = [stack.dim for stack in (self.encoder, self.decoder) if stack is not None]

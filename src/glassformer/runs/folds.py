@@ -119,7 +119,8 @@ def pool(runs: Sequence[Run], target: Path, command: str, display: Display) -> R
         scores[name] = reporter.scores(theirs)
         table, sentence = compared(reporter, ours, theirs, name)
         tables.append(table)
-        notes.insert(0, sentence)
+        same = {one.is_model for one in baselines}
+        notes.insert(0, same.pop() or sentence if len(same) == 1 else sentence)
         for part, alone in pooled_parts(folds).items():
             scores[part] = reporter.scores(alone)
             tables.append(comparison_table(reporter.compare(ours, alone), OURS, part))

@@ -124,7 +124,7 @@ def findings(
         found.scores[baseline.name] = reporter.scores(baseline.answers)
         table, sentence = compared(reporter, answers, baseline.answers, baseline.name)
         tables = reporter.baseline_tables(answers, baseline.answers, samples)
-        found.tables, found.verdict = [table, *tables], [sentence]
+        found.tables, found.verdict = [table, *tables], [baseline.is_model or sentence]
         parts = reporter.parts(answers)
         add_parts(found, reporter, answers, parts)
         found.tables += reporter.part_tables(answers, parts, baseline.answers, samples)

@@ -29,6 +29,7 @@ class Baseline(Generic[Answers]):
         chosen: The settings chosen on the validation rows, or derived from the data.
         notes: Remarks for the report.
         save: Writes it into a run folder, for `Predictor.baseline`; None if it cannot be kept.
+        is_model: What a report says instead of a verdict where the model is this very system.
     """
 
     kind: str
@@ -36,6 +37,7 @@ class Baseline(Generic[Answers]):
     answers: Answers
     notes: Sequence[str] = ()
     save: Callable[[Path], None] | None = None
+    is_model: str | None = None
 
     @property
     def name(self) -> str:

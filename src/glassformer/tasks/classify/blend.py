@@ -30,6 +30,7 @@ from glassformer.metrics.calibration import (
 from glassformer.metrics.classification import predicted_classes, right_rows
 
 RECORD = "ngrams.json"
+CHECKSUMS = "checksums.json"  # of the files that a finished run has
 FEW = 10  # validation rows; fewer cannot tell
 TOO_FEW = (
     f"Fewer than {FEW} rows cannot decide between them; a linear model learns more from few rows. "
@@ -68,6 +69,7 @@ class Blend:
         """What `save` wrote; None if nothing was decided."""
         path = folder / RECORD
         if not path.exists():
+            refuse_lost(folder)
             return None
         try:
             return fitting(cls, read_json(path), "it")
@@ -117,6 +119,16 @@ class NgramPart:
     def mixed_with(self, first: Logits) -> Logits:
         """The logits of both parts together."""
         return self.blend.mixed(first, self.logits)
+
+
+def refuse_lost(folder: Path) -> None:
+    """Refuse a run that has lost the record: without its n-grams it would be another model."""
+    try:
+        known = read_json(folder / CHECKSUMS)
+    except (OSError, ValueError):  # a run that is being trained, or of an older version
+        return
+    if RECORD in known:
+        raise GlassformerError(f"{folder}: the files of its n-grams are gone; copy the run again")
 
 
 def accuracy(logits: Logits, labels: Labels) -> float:

@@ -32,6 +32,7 @@ from glassformer.tasks.shared.ngrams import (
 BASELINE_TRY = 3.0  # seconds, about, of a timed trial of the baseline
 TRIALS = 5  # settings that the baseline tries, about
 MOST_REFITTED = 50_000  # training rows; to more, the validation rows add too little to wait for
+ALONE = "Predictions are those of n-grams alone: the baseline is the model itself."
 LEARNED_MORE = (
     "N-grams, those of the baseline as well, learned the training and validation rows, the network "
     "the training rows alone."
@@ -125,7 +126,8 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
         stored = self.task.stored or self._final(self._fit_ngrams(), kept=False)
         chances = stored.probabilities([samples[row]["text"] for row in numbers.tolist()])
         answers = ClassAnswers.of_probabilities(chances, label_ids[numbers])
-        return Baseline("n-grams", stored.record.chosen, answers, notes, stored.save)
+        alone = ALONE if self.task.blend is not None and not self.task.blend.model else None
+        return Baseline("n-grams", stored.record.chosen, answers, notes, stored.save, alone)
 
     def _fit_ngrams(self) -> NgramBaseline:
         """The n-gram model of the training rows, tuned on the validation rows."""

@@ -136,3 +136,10 @@ def test_pretraining_on_demand_keeps_a_model_that_can_fill_gaps(samples):
     names = samples("Bodensee", FEWEST)
     for options in ({"settings": ("pretrain=yes",)}, {"unlabelled": ("texts.csv",)}):
         assert resolved(names, **options).model.frontend.kind == "tokens"
+
+
+def test_texts_without_labels_that_only_have_to_agree_keep_the_usual_model(samples):
+    given = {"unlabelled": ("texts.csv",), "pretrain": False}
+    agreeing = ("train.regularise.r_drop=1",)
+    found = resolved(samples("Bodensee", FEWEST), settings=agreeing, **given)
+    assert found.model.frontend.kind == "ngrams"

@@ -53,8 +53,8 @@ class Config:
 
     @property
     def reads_first(self) -> bool:
-        """Whether a first stage is certain, or has texts of its own to read."""
-        return self.pretrain == "yes" or bool(self.data.unlabelled)
+        """Whether a first stage is certain, or may read texts of its own."""
+        return self.pretrain == "yes" or (self.pretrain == "auto" and bool(self.data.unlabelled))
 
     def to_toml(self) -> str:
         """As the text of a TOML file."""

@@ -41,6 +41,9 @@ def test_data_that_are_all_to_evaluate_on_get_a_note(tmp_path):
     finding, _ = found_in(path, "no training")
     assert finding.severity == "note"
     assert finding.what.endswith("60 rows, all of them in test, with none left to train on")
+    path = table(tmp_path / "y.csv", [row | {"split": "test"} for row in reviews(1)])
+    finding, _ = found_in(path, "no training", job="classify")
+    assert finding.what.endswith(": 1 row, which is in test, with none left to train on")
 
 
 def test_a_first_row_taken_for_names_is_told(tmp_path):

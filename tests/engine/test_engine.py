@@ -329,7 +329,7 @@ def test_a_token_that_the_model_does_not_have_is_refused_and_harms_no_other_requ
 
 def test_what_cannot_be_served_is_refused(model, translator):
     engine = Engine(model, pages=3, page_size=PAGE)
-    with pytest.raises(GlassformerError, match="could need 30 tokens of memory"):
+    with pytest.raises(GlassformerError, match="30 tokens of memory in 1 row, more"):
         engine.submit(GenerationRequest(prompt=(5,), decode=DecodeConfig(max_length=30)))
     with pytest.raises(GlassformerError, match="the prompt is empty"):
         GenerationRequest(prompt=())

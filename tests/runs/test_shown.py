@@ -120,6 +120,8 @@ def test_an_examination_shows_its_findings_in_the_words_of_python():
         assert repr(finding).endswith("; drop it with --fix")
     clear = Examination(findings=(), rows={"train": 9}, seen=9, total=9, job="classify")
     assert repr(clear) == "for classify, 9 train rows\nAll clear: nothing to fix."
+    single = Examination(findings=(), rows={"train": 1}, seen=1, total=1, job="classify")
+    assert single.title == "for classify, 1 train row"
 
 
 def test_an_estimate_shows_every_resource_with_its_breakdown():

@@ -83,7 +83,12 @@ def test_the_verdict_names_the_score_and_knows_its_scale_and_which_way_is_better
 @pytest.mark.parametrize("name", ["added", "back_translated"])
 def test_added_rows_are_told_also_of_runs_of_earlier_versions(name, tmp_path):
     shared = {"test": {"count": 7, "first": "clips.csv row 3"}}
+    shared["valid"] = {"count": 1, "first": "clips.csv row 5"}
     (tmp_path / "intake.json").write_text(json.dumps({name: ["5 rows added"], "shared": shared}))
-    added, twice = intake_notes(RunFolder(tmp_path), "recording")
+    added, twice, once = intake_notes(RunFolder(tmp_path), "recording")
     assert added == "5 rows added."
     assert twice.startswith("7 recordings of the test split are also in the training split")
+    assert once == (
+        "1 recording of the valid split is also in the training split, first clips.csv row 5: "
+        "scores on it are optimistic."
+    )

@@ -105,8 +105,7 @@ def show(found: "Examination") -> None:
         encoding = f", {found.encodings[file]}" if file in found.encodings else ""
         columns = ", ".join(f"{role} = {column!r}" for role, column in roles.items())
         say(f"{file}: {columns}{encoding}")
-    counts = ", ".join(f"{count:,} {split}" for split, count in found.rows.items())
-    say(f"for {found.job}, {counts or 'no'} rows")
+    say(f"for {found.job}, {found.counts}")
     for guess in found.guesses:
         say(guess)
     for finding in found.findings:

@@ -202,9 +202,9 @@ class Splitter:
         held_out = {split for split in ("valid", "test") if report.counts.get(split)}
         group = " or smaller groups" if self.config.group else ""
         if not report.counts.get("train"):
+            rows = "1 row, which is" if read == 1 else f"{read:,} rows, all of them"
             return (
-                f"{read:,} rows, all of them in {' and '.join(sorted(held_out))}, with none left "
-                f"to train on",
+                f"{rows} in {' and '.join(sorted(held_out))}, with none left to train on",
                 f"give more rows{group}",
             )
         if (self.config.valid_share or self.config.valid) and "valid" not in held_out:

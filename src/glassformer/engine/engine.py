@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from glassformer.core.caches.paged import to_device
+from glassformer.data.doctor.check import counted
 from glassformer.decode.paths import Hypothesis
 from glassformer.engine.generation import Branch, Generation, GenerationRequest
 from glassformer.engine.paged_decoder import PagedDecoder
@@ -120,9 +121,9 @@ class Engine:
         if not self.scheduler.fits(branch):
             count = 1 + len(branch.others)
             raise GlassformerError(
-                f"the request could need {count * branch.most_tokens} tokens of memory in {count} "
-                f"rows, more than the engine has; lower decode.max_length or decode.beam.width, "
-                f"shorten the prompt, or give it more pages"
+                f"the request could need {count * branch.most_tokens} tokens of memory in "
+                f"{counted(count, 'row')}, more than the engine has; lower decode.max_length or "
+                f"decode.beam.width, shorten the prompt, or give it more pages"
             )
         self.scheduler.waiting.append(branch)
         return branch.number

@@ -7,6 +7,7 @@ from typing import Any
 
 from glassformer import notebook
 from glassformer.config import DataConfig
+from glassformer.data.doctor.check import counted
 from glassformer.data.samples import Samples
 from glassformer.data.schema import Schema
 from glassformer.data.splitter import IngestReport
@@ -70,7 +71,7 @@ class Evaluation:
 
     @property
     def _title(self) -> str:
-        return f"Evaluation on {sum(self.ingest.counts.values()):,} rows"
+        return f"Evaluation on {counted(sum(self.ingest.counts.values()), 'row')}"
 
     def _rows(self) -> tuple[list[list[str]], list[str]]:
         """A row for every score: its name, its value and interval, and those of the other run."""

@@ -12,6 +12,7 @@ from torch import nn
 
 from glassformer import processes
 from glassformer.config.run import Config
+from glassformer.data.doctor.check import counted
 from glassformer.models.stacks import recompute_activations
 from glassformer.runs.checksums import drop_checksums
 from glassformer.runs.display import Display, clock
@@ -72,7 +73,8 @@ def fit(run: Prepared, display: Display, deadline: Clock | None = None) -> FitRe
     model = run.model.to(machine.device)
     size = sum(p.numel() for p in model.parameters())
     state = initial_state(model, setup, display)
-    display.say(f"{config.job}: {size:,} parameters, {setup.steps:,} steps on {machine.described}")
+    steps = counted(setup.steps, "step")
+    display.say(f"{config.job}: {size:,} parameters, {steps} on {machine.described}")
     started = time.perf_counter()
     with stopping(display.say) as stop, logged(folder, state.progress) as log:
         forecaster, speed = Forecaster(state, task, setup), SpeedMeter()
@@ -149,7 +151,7 @@ def resolve_budget(
     config = resolve_validation(config, run.task)
     if processes.is_first():
         run.folder.write_config(config)
-    display.say(f"fits {steps:,} steps into {budget}")
+    display.say(f"fits {counted(steps, 'step')} into {budget}")
     if (line := validation_line(config, run.task)) is not None:
         display.say(line)
     run.config = config

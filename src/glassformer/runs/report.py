@@ -270,7 +270,8 @@ def intake_notes(folder: RunFolder, noun: str) -> list[str]:
         for reason, entry in intake.get("skipped", {}).items()
     ]
     return notes + [
-        f"{entry['count']:,} {noun}s of the {split} split are also in the training split, first "
-        f"{entry['first']}: scores on them are optimistic."
+        f"{counted(entry['count'], noun)} of the {split} split "
+        f"{'is' if entry['count'] == 1 else 'are'} also in the training split, first "
+        f"{entry['first']}: scores on {'it' if entry['count'] == 1 else 'them'} are optimistic."
         for split, entry in intake.get("shared", {}).items()
     ]

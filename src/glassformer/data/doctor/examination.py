@@ -88,8 +88,19 @@ class Examination:
     @property
     def title(self) -> str:
         """The job and the number of rows."""
+        return f"for {self.job}, {self.counts}" if self.job else self.counts
+
+    @property
+    def counts(self) -> str:
+        """The number of rows by split.
+
+        >>> Examination(findings=(), rows={"train": 7, "test": 1}, seen=8, total=8).counts
+        '7 train, 1 test rows'
+        >>> Examination(findings=(), rows={"train": 1}, seen=1, total=1).counts
+        '1 train row'
+        """
         counts = ", ".join(f"{count:,} {split}" for split, count in self.rows.items())
-        return f"for {self.job}, {counts or 'no'} rows" if self.job else f"{counts or 'no'} rows"
+        return f"{counts or 'no'} {'row' if [*self.rows.values()] == [1] else 'rows'}"
 
     def fix(self, out: str | Path) -> Cleaned:
         """Write a cleaned copy to a new file, or to a new folder for several files."""

@@ -69,9 +69,10 @@ def test_json_is_one_object_on_standard_output_and_quiet_leaves_standard_error_e
 
 def test_results_go_to_standard_output_and_all_else_to_standard_error(data, capsys):
     words = [word for word in SHORT if word not in ("--quiet", "--json")]
-    assert main(["train", "classify", str(data), *words]) == 0
+    assert main(["train", "classify", str(data), *words, "--steps", "1"]) == 0
     out, err = capsys.readouterr()
     assert "accuracy" in out
+    assert " parameters, 1 step on " in err
     assert "this model" in out
     assert "Report: runs/reviews/report.html" in out
     assert 'Use it: glassformer predict runs/reviews "..."' in out

@@ -12,6 +12,7 @@ import torch
 import glassformer
 from glassformer.explaining.faithfulness import CHANCE, choose_unmeasured
 from glassformer.explaining.methods import METHODS, usable_methods
+from glassformer.tasks.classify import explainer
 from glassformer.tasks.classify.blend import Blend
 from glassformer.tasks.classify.linear import logits_of
 from glassformer.tasks.classify.stored_baseline import StoredBaseline
@@ -108,6 +109,21 @@ def test_words_that_only_ngrams_read_are_pieces_as_well(short):
     alone = blended(short, 0.0, 1.0).explain(text, method="ngrams")
     assert "".join(alone.pieces) == text
     assert [note for note in alone.notes if "too long" in note] == []
+
+
+def test_of_very_long_texts_the_beginning_is_explained(short, monkeypatch):
+    monkeypatch.setattr(explainer, "MOST_PIECES", 9)
+    monkeypatch.setattr(explainer, "LONGEST_EXAMPLE", 11)
+    text = "the town the film the dog the town the film was lovely"
+    both = blended(short, 0.8, 0.9)
+    found = both.explain(text, method="occlusion")
+    assert "".join(found.pieces) == "the town the film the dog the town the "
+    assert found.notes[1] == "Words after the first 9 that are not shown: 3."
+    assert found.influence.abs().sum() > 0
+    job = both.explainer.job
+    assert job.example(text) == "the town th"
+    job.task.blend = None
+    assert job.example(text) == text
 
 
 def test_only_methods_that_see_ngrams_are_chosen_and_ranked_where_these_alone_answer(

@@ -35,6 +35,8 @@ from glassformer.tasks.shared.ngrams import Analyser
 from glassformer.tasks.shared.targets import labelled_map
 
 MOST = 5  # labels that are explained
+MOST_PIECES = 1000  # words that only n-grams read: each is left out in turn
+LONGEST_EXAMPLE = 4000  # characters of a row, where many rows are explained
 NGRAMS_TOO = (
     "N-grams are part of the model: occlusion explains the whole of it, `ngrams` their part, other "
     "methods the rest."
@@ -56,6 +58,10 @@ class LabelExplainer(Explainer[ClassifyTask, str]):
     ) -> "LabelledText":
         return LabelledText(self.task, self.baseline, model, given, target, unit)
 
+    def example(self, given: str) -> str:
+        """The beginning of a long text where n-grams read all of it: many are read, in parts."""
+        return given if self.task.blend is None else given[:LONGEST_EXAMPLE]
+
     @cached_property
     def baseline(self) -> StoredBaseline | None:
         """The linear model of n-grams that the run keeps, if it does."""
@@ -66,7 +72,7 @@ class LabelledText(LabelSubject):
     """A text and the labels that it may have.
 
     What the model does not read of a long text is in no piece. N-grams that are part of the model
-    read all of it, so that all of it is in pieces.
+    read all of it, so that words beyond are in pieces as well, up to MOST_PIECES.
 
     Attributes:
         written: All words or tokens of the text; `shown` are the numbers of those that are pieces.
@@ -98,9 +104,15 @@ class LabelledText(LabelSubject):
         self.written = np.array(found.pieces, dtype=object)
         piece_of = found.piece_of[-1 - places.values[inside]]
         read = np.unique(piece_of)
-        self.shown = read if task.blend is None else np.arange(len(found.pieces))
+        first = np.arange(0 if task.blend is None else min(len(found.pieces), MOST_PIECES))
+        self.shown = np.union1d(read, first)
         self.pieces = tuple(self.written[self.shown])
         self.notes = unread_notes(len(found.pieces) - len(read), task.blend)
+        if task.blend is not None and len(self.pieces) < len(found.pieces):
+            hidden = len(found.pieces) - len(self.pieces)
+            self.notes += (
+                f"Words after the first {MOST_PIECES:,} that are not shown: {hidden:,}.",
+            )
         owner = np.searchsorted(self.shown, piece_of)
         self.owner = np.full(len(inside), -1)
         self.owner[inside] = owner

@@ -115,7 +115,8 @@ def test_two_runs_are_compared_on_the_same_rows(data, tmp_path):
     run = translate(data, tmp_path / "run")
     found = run.evaluate(data, against=tmp_path / "run")
     assert found.comparison["exact"].ties == 97
-    assert found.trained_on == len(Samples.open(tmp_path / "run" / "data").rows("train"))
+    samples = Samples.open(tmp_path / "run" / "data")
+    assert found.trained_on == len(samples.rows("train")) + len(samples.rows("valid"))
     assert found.as_values()["rows"] == 97
 
 

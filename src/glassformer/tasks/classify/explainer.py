@@ -36,7 +36,7 @@ from glassformer.tasks.shared.targets import labelled_map
 
 MOST = 5  # labels that are explained
 MOST_PIECES = 1000  # words that only n-grams read: each is left out in turn
-LONGEST_EXAMPLE = 4000  # characters of a row, where many rows are explained
+LONGEST_EXAMPLE = 2000  # characters of a row, where many rows are explained
 NGRAMS_TOO = (
     "N-grams are part of the model: occlusion explains the whole of it, `ngrams` their part, other "
     "methods the rest."

@@ -269,8 +269,11 @@ def row_columns(outs: int) -> int:
 
 
 def tile(rows: int, outs: int, bytes_each: int, *, normed: bool) -> tuple[int, int, int]:
-    """Vectors, rows of the weight and channels that a program multiplies at once."""
-    block_m = min(MOST_ROWS, max(16, triton.next_power_of_2(rows)))
+    """Vectors, rows of the weight and channels that a program multiplies at once.
+
+    Products in fp32 are not those of tensor cores, and more vectors would only take registers.
+    """
+    block_m = min(MOST_ROWS if bytes_each < 4 else 16, max(16, triton.next_power_of_2(rows)))
     if outs >= MANY_OUTS:
         return block_m, 64, 128 // bytes_each
     if normed:

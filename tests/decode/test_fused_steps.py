@@ -201,7 +201,7 @@ def test_the_kernel_of_a_linear_layer_is_the_layer(rows, norm):
 
 
 @pytest.mark.cuda
-@pytest.mark.parametrize("rows", [1, 17, 64])
+@pytest.mark.parametrize("rows", [1, 17, 64, 200])
 @pytest.mark.parametrize("parts", [1, 2])
 @pytest.mark.parametrize("norm", [None, RMSNorm(768), LayerNorm(768)], ids=["none", "rms", "layer"])
 @torch.no_grad()
@@ -217,6 +217,16 @@ def test_linear_layers_one_after_another_give_the_same_bits_every_time(norm, par
     torch.testing.assert_close(first, expected, atol=5e-2, rtol=3e-2)
     found = [narrow(widen(x), x) for _ in range(300)]
     assert all(torch.equal(one, first) for one in found)
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("rows", [3, 100])
+@torch.no_grad()
+def test_scores_in_half_precision_are_not_rounded_to_it(rows):
+    weight = torch.randn(211, 64, device="cuda").bfloat16()
+    head = StepLinear.of_weight(weight, torch.bfloat16, out=torch.float32)
+    x = torch.randn(rows, 64, device="cuda").bfloat16()
+    torch.testing.assert_close(head(x), x.float() @ weight.float().T, atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.cuda

@@ -18,7 +18,9 @@ from test_engine import (
 
 from glassformer.config import AttentionConfig, ModelConfig, PositionConfig, StackConfig
 from glassformer.config.decoding import DecodeConfig
+from glassformer.core.caches import PagePool
 from glassformer.engine import Engine, GenerationRequest, borrowed_engine
+from glassformer.engine.fused_step import rotated as by_functions
 from glassformer.engine.paged_attention import attend_pages, has_kernel, reference
 from glassformer.engine.paged_steps import PagedSteps
 from glassformer.engine.steps import GatheredSteps
@@ -63,6 +65,61 @@ def test_the_kernel_gives_what_gathering_gives(rotated, shape, window, softcap, 
         found, expected, atol=1e-5 if dtype == torch.float32 else 2e-2, rtol=0
     )
     torch.testing.assert_close(ours, theirs, atol=1e-6 if dtype == torch.float32 else 2e-2, rtol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("before", [0, 5], ids=["first tokens", "more tokens"])
+@pytest.mark.parametrize("rotated", [0, 0.5, 1])
+def test_prompts_are_turned_and_kept_as_by_functions_of_pytorch(rotated, before, dtype):
+    from glassformer.engine.keeping_kernel import turn_and_keep
+
+    heads, groups, width, lengths = 6, 2, 24, [7, 1, 40]
+    given = torch.randn(sum(lengths), heads + 2 * groups, width, device="cuda", dtype=dtype)
+    turns = None
+    if rotated:
+        angle = torch.rand(len(given), int(width * rotated) // 2, device="cuda")
+        turns = angle.cos(), angle.sin()
+    qk, v = given.split([heads + groups, groups], dim=1)
+    expected, kept = by_functions(qk, turns), []
+    for by_kernel in (True, False):
+        pool = PagePool(
+            pages=40,
+            page_size=4,
+            layers=1,
+            heads=groups,
+            key_width=width,
+            value_width=width,
+            device="cuda",
+            dtype=dtype,
+        )
+        rows = [pool.open() for _ in lengths]
+        if before:
+            pool.extend(rows, [before] * len(rows), packed=True)
+        layout, (cache,) = pool.extend(rows, lengths, packed=True)
+        if by_kernel:
+            found = turn_and_keep(given, cache, layout, turns)
+            kept.append(cache.with_past(found[:, heads:], v, layout)[:2])
+        else:
+            kept.append(cache.append(expected[:, heads:], v, layout)[:2])
+    near = 1e-6 if dtype == torch.float32 else 3e-2
+    torch.testing.assert_close(found, expected, atol=near, rtol=near)
+    torch.testing.assert_close(*kept, atol=near, rtol=near)
+
+
+def test_a_likeliest_token_and_its_score_are_those_of_softmax():
+    from glassformer.decode.greedy_kernel import likeliest
+
+    scores = torch.randn(5, 5000, device="cuda")
+    allowed = scores.clone()
+    allowed[1, scores[1].argmax()] = -torch.inf
+    allowed[2] = -torch.inf
+    tokens, found = likeliest(scores, allowed)
+    expected = allowed.argmax(1)
+    expected[2] = -1
+    assert tokens.tolist() == expected.tolist()
+    log_probs = scores.log_softmax(1).gather(1, expected.clamp(min=0)[:, None])[:, 0]
+    others = [0, 1, 3, 4]
+    torch.testing.assert_close(found[others], log_probs[others])
 
 
 def lm(position="rotary", **attention):

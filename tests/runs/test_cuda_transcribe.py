@@ -6,6 +6,9 @@ from small_recordings import RATE, WORDS, record, write_table
 
 import glassformer
 
+for package in ("rapidfuzz", "soundfile", "soxr"):
+    pytest.importorskip(package)
+
 pytestmark = [
     pytest.mark.cuda,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"),

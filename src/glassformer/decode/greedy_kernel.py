@@ -87,3 +87,13 @@ def choose(
     joined_kernel[(rows,)](
         found, tokens, path, path_scores, step, size, length, PARTS=parts, num_warps=1
     )
+
+
+def likeliest(scores: Tensor, allowed: Tensor) -> tuple[Tensor, Tensor]:
+    """The likeliest allowed token of each row (B, V), -1 if there is none, and its score."""
+    rows, device = len(scores), scores.device
+    path = torch.empty(rows, 1, 1, dtype=torch.long, device=device)
+    path_scores = torch.empty(rows, 1, 1, dtype=torch.float32, device=device)
+    step = torch.zeros(1, dtype=torch.long, device=device)
+    choose(scores, allowed, torch.empty_like(path[..., 0]), path, path_scores, step)
+    return path.view(rows), path_scores.view(rows)

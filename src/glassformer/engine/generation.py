@@ -76,6 +76,12 @@ class Settings:
     banned: Int[Tensor, " banned"] | None
     by_history: bool
 
+    @property
+    def plain(self) -> bool:
+        """Whether the likeliest token is taken, and nothing else is asked of its step."""
+        greedy = self.decode.method == "greedy" and not self.decode.alternatives
+        return greedy and not self.by_history
+
 
 @dataclass(kw_only=True, eq=False, slots=True)
 class Branch:

@@ -16,6 +16,7 @@ from glassformer.core.layout import Layout
 from glassformer.core.masks import causal
 from glassformer.engine.fused_step import Turns, fused_scores, rotated, turns_at
 from glassformer.engine.generation import Branch
+from glassformer.engine.paged_attention import has_kernel
 from glassformer.errors import GlassformerError
 from glassformer.models.blocks.transformer import TransformerBlock
 from glassformer.models.incremental.branching import keeps_keys
@@ -119,9 +120,16 @@ class PagedDecoder:
     ) -> Float[Tensor, "N H K"]:
         """Self-attention of prompts, of a model laid out for steps."""
         layer = cast(MultiHeadAttention, self.decoder.blocks[number].attention)
+        cache, kept = caches[number], has_kernel(self.device)
         qk, v = heads.split([layer.heads + layer.kv_heads, layer.kv_heads], dim=1)
-        q, k = rotated(qk, turns).split([layer.heads, layer.kv_heads], dim=1)
-        k, v, keys = caches[number].append(k, v, layout)
+        if kept:
+            from glassformer.engine.keeping_kernel import turn_and_keep
+
+            qk = turn_and_keep(heads, cache, layout, turns)
+        else:
+            qk = rotated(qk, turns)
+        q, k = qk.split([layer.heads, layer.kv_heads], dim=1)
+        k, v, keys = (cache.with_past if kept else cache.append)(k, v, layout)
         call = describe(
             q, k, mask=causal, queries=layout, keys=keys, scoring=layer.scoring, aligned=True
         )

@@ -2,7 +2,8 @@
 
 One program for each request and each head of queries. It reads the keys of the past from their
 pages, block by block, with a running softmax (Dao et al., 2022), adds the newest token, and writes
-that token into its page.
+that token into its page. Every place in a block has a softmax of its own, and they are joined at
+the end: none waits for the others, and the next blocks are on their way while one is computed.
 """
 
 import triton
@@ -12,7 +13,9 @@ from torch import Tensor
 
 from glassformer.engine.fused_step import Turns
 
-BLOCK = 64  # keys at a time
+MOST_KEYS = 32  # at a time,
+STAGES = 4  # of which so many are on their way,
+ROOM = 2**16  # in so many bytes
 
 
 @triton.jit
@@ -52,8 +55,9 @@ def _kernel(  # type: ignore[no-untyped-def]
     W_ROOM: tl.constexpr,
     CAPPED: tl.constexpr,
     BLOCK: tl.constexpr,
+    STAGES: tl.constexpr,
 ):
-    row, head = tl.program_id(0), tl.program_id(1)
+    head, row = tl.program_id(0), tl.program_id(1)
     kv_head = head // GROUP
     past = tl.load(positions + row)
     at_k, at_w = tl.arange(0, K_ROOM), tl.arange(0, W_ROOM)
@@ -75,14 +79,11 @@ def _kernel(  # type: ignore[no-untyped-def]
     query = query * scale
     new_k = key.to(k_pages.dtype.element_ty)
     new_v = tl.load(v + row * v_row + kv_head * v_head + at_w, mask=in_w, other=0.0)
-    # The newest token first: the running maximum is then finite.
-    highest = tl.sum(query * new_k.to(tl.float32), 0)
-    if CAPPED:
-        highest = _capped(highest, softcap)
-    total = tl.full([], 1.0, tl.float32)
-    mixed = new_v.to(tl.float32)
     first = tl.maximum(past + 1 - window, 0)
-    for start in range(first // BLOCK * BLOCK, past, BLOCK):
+    top = tl.full((BLOCK,), -float("inf"), tl.float32)
+    total = tl.zeros((BLOCK,), tl.float32)
+    mixed = tl.zeros((BLOCK, W_ROOM), tl.float32)
+    for start in tl.range(first // BLOCK * BLOCK, past, BLOCK, num_stages=STAGES):
         place = start + tl.arange(0, BLOCK)
         seen = (place < past) & (place >= first)
         page = tl.load(table + row * table_row + place // SIZE, mask=seen, other=0).to(tl.int64)
@@ -92,23 +93,30 @@ def _kernel(  # type: ignore[no-untyped-def]
             mask=seen[:, None] & in_k[None, :],
             other=0.0,
         )
-        scores = tl.sum(query[None, :] * keys.to(tl.float32), 1)
-        if CAPPED:
-            scores = _capped(scores, softcap)
-        scores = tl.where(seen, scores, -float("inf"))
-        top = tl.maximum(highest, tl.max(scores, 0))
-        weights = tl.exp(scores - top)
-        kept = tl.exp(highest - top)
         values = tl.load(
             v_pages + token[:, None] * W + at_w[None, :],
             mask=seen[:, None] & in_w[None, :],
             other=0.0,
         )
-        total = total * kept + tl.sum(weights, 0)
-        mixed = mixed * kept + tl.sum(weights[:, None] * values.to(tl.float32), 0)
-        highest = top
+        scores = tl.sum(query[None, :] * keys.to(tl.float32), 1)
+        if CAPPED:
+            scores = _capped(scores, softcap)
+        scores = tl.where(seen, scores, -float("inf"))
+        higher = tl.maximum(top, scores)
+        base = tl.where(higher == -float("inf"), 0.0, higher)  # of a lane that saw nothing
+        weights, kept = tl.exp(scores - base), tl.exp(top - base)
+        total = total * kept + weights
+        mixed = mixed * kept[:, None] + weights[:, None] * values.to(tl.float32)
+        top = higher
+    newest = tl.sum(query * new_k.to(tl.float32), 0)
+    if CAPPED:
+        newest = _capped(newest, softcap)
+    highest = tl.maximum(newest, tl.max(top, 0))
+    shares, share = tl.exp(top - highest), tl.exp(newest - highest)
+    whole = tl.sum(total * shares, 0) + share
+    answered = tl.sum(mixed * shares[:, None], 0) + share * new_v.to(tl.float32)
     heads = HEADS * GROUP
-    out = (mixed / total).to(answer.dtype.element_ty)
+    out = (answered / whole).to(answer.dtype.element_ty)
     tl.store(answer + (row * heads + head) * W + at_w, out, mask=in_w)
     if head % GROUP == 0:
         page = tl.load(table + row * table_row + past // SIZE).to(tl.int64)
@@ -136,7 +144,8 @@ def attend(
     size, groups, value_width = v_pages.shape[1:]
     answer = q.new_empty(rows, heads, value_width)
     cos, sin = (q, q) if turns is None else turns
-    _kernel[(rows, heads)](
+    k_room, w_room = triton.next_power_of_2(width), triton.next_power_of_2(value_width)
+    _kernel[(heads, rows)](
         q,
         k,
         v,
@@ -160,9 +169,17 @@ def attend(
         K=width,
         W=value_width,
         HALF=0 if turns is None else cos.shape[1],
-        K_ROOM=triton.next_power_of_2(width),
-        W_ROOM=triton.next_power_of_2(value_width),
+        K_ROOM=k_room,
+        W_ROOM=w_room,
         CAPPED=softcap is not None,
-        BLOCK=BLOCK,
+        BLOCK=keys_at_once((k_room + w_room) * k_pages.element_size()),
+        STAGES=STAGES,
+        num_warps=4,
     )
     return answer
+
+
+def keys_at_once(bytes_each: int) -> int:
+    """How many keys a program reads at once, if a key and its value take so many bytes."""
+    fit = ROOM // (STAGES * bytes_each)
+    return max(16, min(MOST_KEYS, 1 << fit.bit_length() - 1))

@@ -7,6 +7,7 @@ from weakref import WeakValueDictionary
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.utils._triton import has_triton
 
 from glassformer.core.caches.paged import to_device
 from glassformer.decode.request import Request
@@ -25,15 +26,15 @@ class Choice:
 
     Attributes:
         tokens, scores: Each request's token, and its log-probability.
-        likeliest, likeliest_scores: The likeliest tokens of each, as many as any asks for.
+        likeliest: The likeliest tokens of each and their log-probabilities, as many as any asks
+            for; None if none does.
         ready: When all of it has arrived; None if it is there.
     """
 
     generations: Sequence[Generation]
     tokens: Int[Tensor, " B"]
     scores: Float[Tensor, " B"]
-    likeliest: Int[Tensor, "B A"]
-    likeliest_scores: Float[Tensor, "B A"]
+    likeliest: tuple[Int[Tensor, "B A"], Float[Tensor, "B A"]] | None
     ready: torch.cuda.Event | None
 
     def read(self) -> list[tuple[Generation, int, float, Alternatives]]:
@@ -41,8 +42,8 @@ class Choice:
         if self.ready is not None:
             self.ready.synchronize()
         others: Sequence[Alternatives] = [()] * len(self.generations)
-        if self.likeliest.shape[1]:
-            lines = zip(self.likeliest.tolist(), self.likeliest_scores.tolist(), strict=True)
+        if self.likeliest is not None:
+            lines = zip(*(of_all.tolist() for of_all in self.likeliest), strict=True)
             counts = [one.settings.decode.alternatives for one in self.generations]
             others = [
                 tuple(zip(tokens[:count], values[:count], strict=True))
@@ -61,6 +62,7 @@ class Chooser:
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
+        self.has_kernel = device.type == "cuda" and has_triton()
         self._known: WeakValueDictionary[object, Settings] = WeakValueDictionary()
 
     def settings(self, request: GenerationRequest) -> Settings:
@@ -84,29 +86,41 @@ class Chooser:
         self, scores: Float[Tensor, "B V"], generations: Sequence[Generation]
     ) -> tuple[Int[Tensor, " B"], Choice]:
         """The next token of each request, -1 if none is left: on the device, and on their way."""
-        log_probs = log_probabilities(scores[:, None])  # (B, 1, V)
         kinds = {one.settings for one in generations}
-        if len(kinds) == 1:
-            tokens = self._chosen(log_probs, generations)
+        likeliest = None
+        if self.has_kernel and len(kinds) == 1 and generations[0].settings.plain:
+            tokens, found = self._greedy(scores, generations)
         else:
-            tokens = torch.empty(len(generations), dtype=torch.long, device=self.device)
-            for kind in kinds:
-                rows = [row for row, one in enumerate(generations) if one.settings is kind]
-                at = to_device(rows, self.device)
-                tokens[at] = self._chosen(log_probs[at], [generations[row] for row in rows])
-        found = log_probs[:, 0].gather(-1, tokens.clamp(min=0)[:, None])  # (B, 1)
-        most = max(kind.decode.alternatives for kind in kinds)
-        values, likeliest = found[:, :0], tokens[:, None][:, :0]
-        if most:
-            values, likeliest = topk(log_probs[:, 0], most)
-        return tokens, Choice(
-            generations,
-            tokens=to_host(tokens),
-            scores=to_host(found[:, 0]),
-            likeliest=to_host(likeliest),
-            likeliest_scores=to_host(values),
-            ready=arrival(self.device),
-        )
+            log_probs = log_probabilities(scores[:, None])  # (B, 1, V)
+            tokens = self._by_kind(log_probs, generations, kinds)
+            found = log_probs[:, 0].gather(-1, tokens.clamp(min=0)[:, None])[:, 0]
+            if most := max(kind.decode.alternatives for kind in kinds):
+                values, others = topk(log_probs[:, 0], most)
+                likeliest = to_host(others), to_host(values)
+        arriving = to_host(tokens), to_host(found)
+        return tokens, Choice(generations, *arriving, likeliest, arrival(self.device))
+
+    def _greedy(
+        self, scores: Float[Tensor, "B V"], generations: Sequence[Generation]
+    ) -> tuple[Int[Tensor, " B"], Float[Tensor, " B"]]:
+        """The likeliest tokens, without the probabilities of all others, and theirs."""
+        from glassformer.decode.greedy_kernel import likeliest
+
+        scores = scores.float()
+        return likeliest(scores, self._allowed(scores[:, None], generations)[:, 0])
+
+    def _by_kind(
+        self, log_probs: LogProbs, generations: Sequence[Generation], kinds: set[Settings]
+    ) -> Int[Tensor, " B"]:
+        """The next tokens, together for all requests that choose alike."""
+        if len(kinds) == 1:
+            return self._chosen(log_probs, generations)
+        tokens = torch.empty(len(generations), dtype=torch.long, device=self.device)
+        for kind in kinds:
+            rows = [row for row, one in enumerate(generations) if one.settings is kind]
+            at = to_device(rows, self.device)
+            tokens[at] = self._chosen(log_probs[at], [generations[row] for row in rows])
+        return tokens
 
     def _chosen(self, log_probs: LogProbs, generations: Sequence[Generation]) -> Int[Tensor, " B"]:
         """The tokens of requests with the same settings."""

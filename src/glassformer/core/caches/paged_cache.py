@@ -27,7 +27,7 @@ class PagedCache(KeyCache):
         table: Int[Tensor, "B most"],
         keys: Layout,
     ) -> None:
-        self._k, self._v, self._table, self._keys = k_pages, v_pages, table, keys
+        self.k_pages, self.v_pages, self._table, self._keys = k_pages, v_pages, table, keys
 
     def place(self, layout: Layout) -> Layout:
         if layout.starts is None and layout is not self._keys:
@@ -37,33 +37,36 @@ class PagedCache(KeyCache):
     def append(self, k: NewKeys, v: NewValues, layout: Layout) -> tuple[Keys, Values, Layout]:
         refuse_other_batch(len(self._table), layout)
         refuse_gradient("a paged cache", k, v)
-        page, slot = self._slots(layout)
-        refuse_other_kind(self._k, by_token(k))
-        refuse_other_kind(self._v, by_token(v))
-        self._k[page, slot] = by_token(k)
-        self._v[page, slot] = by_token(v)
+        refuse_other_kind(self.k_pages, by_token(k))
+        refuse_other_kind(self.v_pages, by_token(v))
+        places = self.places(layout)
+        self.k_pages[places], self.v_pages[places] = by_token(k), by_token(v)
+        return self.with_past(k, v, layout)
+
+    def with_past(self, k: NewKeys, v: NewValues, layout: Layout) -> tuple[Keys, Values, Layout]:
+        """All keys and values of the batch, the newest of which are in their pages already."""
         if layout is self._keys:  # there is nothing else
             return k, v, layout
         if not (
             layout.is_full or layout.is_packed
         ):  # the spare page is read as padding, so it stays clean
-            self._k[-1], self._v[-1] = 0, 0
-        return self._gathered(self._k), self._gathered(self._v), self._keys
+            self.k_pages[-1], self.v_pages[-1] = 0, 0
+        return self._gathered(self.k_pages), self._gathered(self.v_pages), self._keys
 
     def memory(self) -> Memory:
         """All keys and values of the batch."""
-        return Memory(self._gathered(self._k), self._gathered(self._v), self._keys)
+        return Memory(self._gathered(self.k_pages), self._gathered(self.v_pages), self._keys)
 
-    def _slots(self, layout: Layout) -> tuple[Int[Tensor, " N"], Int[Tensor, " N"]]:
+    def places(self, layout: Layout) -> tuple[Int[Tensor, " N"], Int[Tensor, " N"]]:
         """The page and the slot in it for every token, worked out by the first layer."""
         if PagedCache not in layout.memo:
-            layout.memo[PagedCache] = self._find_slots(layout)
+            layout.memo[PagedCache] = self._find_places(layout)
         return layout.memo[PagedCache]
 
-    def _find_slots(self, layout: Layout) -> tuple[Int[Tensor, " N"], Int[Tensor, " N"]]:
+    def _find_places(self, layout: Layout) -> tuple[Int[Tensor, " N"], Int[Tensor, " N"]]:
         """The same; padding goes to the spare page."""
         row, position = addresses(layout)
-        pages, size = self._k.shape[:2]
+        pages, size = self.k_pages.shape[:2]
         number = (position // size).clamp(max=self._table.shape[1] - 1)
         page = set_aside(self._table[row, number], layout, pages - 1)
         return page, position % size
@@ -71,6 +74,5 @@ class PagedCache(KeyCache):
     def _gathered(self, pages: Float[Tensor, "pages size G K"]) -> Keys:
         """The pages of each row, end to end."""
         if self._keys.is_packed:
-            page, slot = self._slots(self._keys)
-            return pages[page, slot]
+            return pages[self.places(self._keys)]
         return pages[self._table].flatten(1, 2)[:, : self._keys.longest].transpose(1, 2)

@@ -274,6 +274,8 @@ def tile(rows: int, outs: int, bytes_each: int, *, normed: bool) -> tuple[int, i
     Products in fp32 are not those of tensor cores, and more vectors would only take registers.
     """
     block_m = min(MOST_ROWS if bytes_each < 4 else 16, max(16, triton.next_power_of_2(rows)))
+    if rows > MOST_ROWS:
+        return block_m, 128, 128 // bytes_each
     if outs >= MANY_OUTS:
         return block_m, 64, 128 // bytes_each
     if normed:

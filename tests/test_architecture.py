@@ -20,7 +20,7 @@ SETTINGS = {setting.name for setting in fields(Config)}  # one may be called lik
 
 # From the ground up. A part imports itself and what lies below it, nothing beside or above it.
 LAYERS = [
-    {"errors", "files", "processes"},
+    {"errors", "files", "processes", "wording"},
     {"terminal", "notebook", "style"},
     {"config"},
     {"core"},

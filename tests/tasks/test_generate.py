@@ -285,9 +285,9 @@ def test_a_prompt_beyond_the_positions_that_were_learned_is_refused(tmp_path):
     decoder = {**SMALL["decoder"], "position": "learned", "max_length": 30}
     job = writer(tmp_path, model={"decoder": decoder}, task={"max_length": 20})
     predictor, model = GeneratePredictor(job), job.model().eval()
-    words = "the prompt has 20 tokens, but the model has learned only 20 positions, for the"
-    with pytest.raises(GlassformerError, match=f"^{words} continuation too; shorten it$"):
-        next(predictor.predict(model, ["o" * 19]))  # before anything is written
+    words = "the prompt has 21 tokens, but the model has learned only 20 positions; shorten it"
+    with pytest.raises(GlassformerError, match=f"^{words}$"):
+        next(predictor.predict(model, ["o" * 20]))  # before anything is written
 
 
 @pytest.mark.parametrize("best", [1, 2])
@@ -299,8 +299,8 @@ def test_a_continuation_ends_where_positions_that_were_learned_do(tmp_path, best
     alone = last(predictor.predict(model, ["o" * 12]))
     assert len(alone.details["tokens"]) == 8
     assert alone.details["ended"] == "length"
-    prompts = ["o" * 18, "o" * 12]
-    assert [len(one.details["tokens"]) for one in predictor.predict(model, prompts)] == [2, 8]
+    prompts = ["o" * 19, "o" * 18, "o" * 12]
+    assert [len(one.details["tokens"]) for one in predictor.predict(model, prompts)] == [1, 2, 8]
 
 
 # What is refused

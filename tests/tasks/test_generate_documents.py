@@ -8,7 +8,7 @@ from glassformer.config import DataConfig
 from glassformer.data.ingest import ingest
 from glassformer.errors import GlassformerError
 from glassformer.tasks.generate.data import GenerateSchema
-from glassformer.tasks.generate.documents import SECTION
+from glassformer.tasks.generate.documents import SECTION, read_documents
 
 LINES = [f"{n}: the quick brown fox jumps over the lazy dog\n" for n in range(2000)]
 
@@ -40,6 +40,13 @@ def test_a_file_is_read_in_sections_of_whole_lines_and_its_end_is_held_out(tmp_p
     second = sections[1]
     line = whole[: whole.index(second["text"])].count("\n") + 1
     assert second["where"] == f"{tmp_path}/a.txt row {line}"
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\r"])
+def test_lines_end_as_in_prompts_whatever_ends_them_in_the_file(tmp_path, end):
+    (tmp_path / "text.txt").write_bytes(f"one{end}two{end}{end}three".encode())
+    (row,) = read_documents(tmp_path / "text.txt", None, {})
+    assert row.values["text"] == "one\ntwo\n\nthree"
 
 
 def test_a_very_long_line_comes_in_pieces(tmp_path):

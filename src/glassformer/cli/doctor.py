@@ -144,7 +144,7 @@ def listed_by_file(rows: Sequence[str]) -> str:
 
 def show_copy(cleaned: "Cleaned") -> None:
     """Print what a cleaned copy kept, what it dropped, and what it changed."""
-    from glassformer.data.doctor.check import counted
+    from glassformer.wording import counted
 
     *lines, kept = cleaned.lines
     for line in lines:

@@ -7,7 +7,6 @@ from typing import Any
 from rich.table import Table
 
 from glassformer import processes
-from glassformer.data.doctor.check import counted
 from glassformer.metrics.paired import Comparison
 from glassformer.reports.record import SOME_ROWS
 from glassformer.reports.wording import BASELINE_WINS, chance, score_rows, written
@@ -16,6 +15,7 @@ from glassformer.runs.folder import read_json
 from glassformer.runs.recipes import Recipe
 from glassformer.runs.run import Run
 from glassformer.terminal import Terminal, print_json, printable
+from glassformer.wording import counted
 
 Ends = Mapping[str, float | None]  # value, low, high; None for NaN
 Scores = Mapping[str, Ends]

@@ -10,7 +10,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from glassformer.core.caches.paged import to_device
-from glassformer.data.doctor.check import counted
 from glassformer.decode.paths import Hypothesis
 from glassformer.engine.generation import Branch, Generation, GenerationRequest
 from glassformer.engine.paged_decoder import PagedDecoder
@@ -25,6 +24,7 @@ from glassformer.engine.steps import BranchingSteps, GatheredSteps, Steps
 from glassformer.errors import GlassformerError
 from glassformer.models.transcriber import Transcriber
 from glassformer.models.transformer import LanguageModel, Transformer
+from glassformer.wording import counted
 
 CHUNK = {"cpu": 256, "cuda": 8192}  # tokens of prompts in a step
 

@@ -22,6 +22,7 @@ from glassformer.explaining.focus import focused
 from glassformer.explaining.methods import METHODS, usable_methods
 from glassformer.explaining.subject import Subject
 from glassformer.metrics.intervals import Score, bootstrap, ratio
+from glassformer.wording import counted
 
 SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)  # of the pieces, left out or kept
 RANDOM = 4  # orders
@@ -82,7 +83,7 @@ class Faithfulness:
             words = f"better than chance by {found}"
         else:
             words = f"{'worse' if found.high < 0 else 'no better'} than chance ({found})"
-        words = f"{words}, measured on {self.rows} rows"
+        words = f"{words}, measured on {counted(self.rows, 'row')}"
         if self.methods[best].low > found.gain:
             words = f"{words}; {best} is more faithful, {self.methods[best]}"
         return words

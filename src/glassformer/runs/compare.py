@@ -24,7 +24,6 @@ from typing import Any
 from glassformer import processes
 from glassformer.config import require
 from glassformer.config.run import Config
-from glassformer.data.doctor.check import counted
 from glassformer.errors import GlassformerError, unknown
 from glassformer.files import write_json
 from glassformer.reports.variants import VariantComparison
@@ -53,6 +52,7 @@ from glassformer.runs.run import Run
 from glassformer.runs.variants import Variant, base_request, resolve_all
 from glassformer.training.machine import choose_machine
 from glassformer.training.setup import TrainSetup
+from glassformer.wording import counted
 
 LONGEST_NAME = 80  # of a folder
 OWN = ("vary", "seeds", "one_at_a_time", "on", "longer", "at_once", "quiet")

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-from glassformer.data.doctor.check import counted
 from glassformer.errors import GlassformerError
 from glassformer.metrics.intervals import Score
 from glassformer.metrics.seeds import Estimate, adjusted, over_seeds, paired_over_seeds
@@ -15,6 +14,7 @@ from glassformer.reports.variants import Point, VariantResult
 from glassformer.runs.compare_request import CompareRequest
 from glassformer.runs.measuring import MeasuredRun
 from glassformer.runs.variants import Variant
+from glassformer.wording import counted
 
 Runs = Sequence[MeasuredRun]  # of one variant, one for each seed
 

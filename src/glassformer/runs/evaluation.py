@@ -7,7 +7,6 @@ from typing import Any
 
 from glassformer import notebook
 from glassformer.config import DataConfig
-from glassformer.data.doctor.check import counted
 from glassformer.data.samples import Samples
 from glassformer.data.schema import Schema
 from glassformer.data.splitter import IngestReport
@@ -20,6 +19,7 @@ from glassformer.runs.checksums import refuse_changed
 from glassformer.runs.folder import RunFolder, reporter_of
 from glassformer.tasks.job import AnyTask
 from glassformer.terminal import aligned, printable
+from glassformer.wording import counted
 
 
 @dataclass(frozen=True, slots=True)

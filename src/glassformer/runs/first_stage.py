@@ -12,13 +12,13 @@ from typing import Any
 from glassformer.config import DataConfig, build
 from glassformer.config.run import Config
 from glassformer.config.training import OptimiserConfig, TrainConfig
-from glassformer.data.doctor.check import counted
 from glassformer.data.ingest import ingest
 from glassformer.data.samples import Sample, Samples
 from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder
 from glassformer.tasks import JOBS
 from glassformer.tasks.extension import FirstStage
+from glassformer.wording import counted
 
 
 def first_stage_of(config: Config) -> FirstStage:

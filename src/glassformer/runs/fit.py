@@ -12,7 +12,6 @@ from torch import nn
 
 from glassformer import processes
 from glassformer.config.run import Config
-from glassformer.data.doctor.check import counted
 from glassformer.models.stacks import recompute_activations
 from glassformer.runs.checksums import drop_checksums
 from glassformer.runs.display import Display, clock
@@ -43,6 +42,7 @@ from glassformer.training.weights import (
     weights_of,
     write_tensors,
 )
+from glassformer.wording import counted
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from glassformer.metrics.intervals import Score
 from glassformer.metrics.paired import Comparison
 from glassformer.reports.wording import named, p_value, written
 from glassformer.runs.study import StudyResult
+from glassformer.wording import counted
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
@@ -25,7 +26,7 @@ class HeadsFound(StudyResult):
 
     @property
     def title(self) -> str:
-        return f"Where attention goes, on {self.rows:,} rows"
+        return f"Where attention goes, on {counted(self.rows, 'row')}"
 
     @property
     def header(self) -> list[str]:
@@ -75,8 +76,8 @@ class WholeModel:
         value, low, high = (written(self.goal, end) for end in ends)
         better = "higher" if self.higher_is_better else "lower"
         return (
-            f"With all heads, on {rows:,} rows: {named(self.goal)} {value} [{low}, {high}]; "
-            f"{better} is better"
+            f"With all heads, on {counted(rows, 'row')}: {named(self.goal)} {value} "
+            f"[{low}, {high}]; {better} is better"
         )
 
     def changed(self, found: Comparison) -> list[str]:

@@ -8,7 +8,6 @@ from torch import nn
 
 from glassformer.config.run import Config
 from glassformer.data.columns import runner_up_lines
-from glassformer.data.doctor.check import counted
 from glassformer.data.doctor.examination import examine_samples
 from glassformer.data.ingest import ingest
 from glassformer.data.samples import Samples
@@ -36,6 +35,7 @@ from glassformer.training.machine import choose_machine
 from glassformer.training.setup import FEWEST_STEPS, VALIDATIONS, TrainSetup
 from glassformer.training.state import freeze
 from glassformer.training.weights import load_weights, read_tensors, weights_of, write_tensors
+from glassformer.wording import counted
 
 VALIDATION_SHARE = 0.1  # of the training time
 FEWEST_ROWS, FEWEST_VALIDATIONS = 200, 2  # for scores that mean something

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from glassformer import processes
-from glassformer.data.doctor.check import counted
 from glassformer.errors import GlassformerError
 from glassformer.metrics.intervals import Score
 from glassformer.metrics.paired import Comparison
@@ -26,6 +25,7 @@ from glassformer.tasks import JOBS
 from glassformer.tasks.job import AnyTask
 from glassformer.tasks.reporter import Baseline, Reporter
 from glassformer.training.loader import sample_rows
+from glassformer.wording import counted
 
 OURS = "this model"
 CHANCE = 0.05  # differences with a larger p-value do not count

@@ -8,6 +8,7 @@ from glassformer.explaining.faithfulness import CHANCE, SHARES, Faithfulness
 from glassformer.explaining.summary import Summary, WordInfluence
 from glassformer.explaining.views.wording import amount, method_name, signed
 from glassformer.runs.study import StudyResult
+from glassformer.wording import counted
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -18,7 +19,7 @@ class MethodsCompared(StudyResult):
 
     @property
     def title(self) -> str:
-        return f"Faithfulness on {self.found.rows:,} rows"
+        return f"Faithfulness on {counted(self.found.rows, 'row')}"
 
     @property
     def header(self) -> list[str]:
@@ -54,7 +55,8 @@ class WordsRanked(StudyResult):
 
     @property
     def title(self) -> str:
-        return f"{self.found.pieces.capitalize()} that matter overall, in {self.found.rows:,} rows"
+        rows = counted(self.found.rows, "row")
+        return f"{self.found.pieces.capitalize()} that matter overall, in {rows}"
 
     @property
     def header(self) -> list[str]:

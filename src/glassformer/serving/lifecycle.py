@@ -5,6 +5,7 @@ answered.
 """
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -113,6 +114,7 @@ def serve(
     """Serve runs until a signal comes."""
     # The texts of a few requests are tokenized sooner than other threads would begin to help.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    gc.freeze()  # libraries stay; searching them for garbage would hold up answers for 0.1 s
     worker = Worker()
     with bound(host, port) as listener:
         models = Models(paths, worker, config, Metrics(), device=device)

@@ -82,15 +82,6 @@ def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda f: (SEVERITIES.index(f.severity), -f.count)))
 
 
-def counted(count: int, noun: str) -> str:
-    """A count with its noun in the right number.
-
-    >>> counted(1, "row"), counted(2000, "row")
-    ('1 row', '2,000 rows')
-    """
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
 @dataclass(frozen=True, slots=True)
 class Specimen:
     """A row as checks see it.

@@ -23,7 +23,6 @@ from typing import Any, TextIO
 import numpy as np
 
 from glassformer import notebook
-from glassformer.data.doctor.check import counted
 from glassformer.data.doctor.reading import Reading, Source
 from glassformer.data.doctor.repairs import Change, Repairs
 from glassformer.data.rows import CONTINUED, Row
@@ -33,6 +32,7 @@ from glassformer.data.sources.table import read_table
 from glassformer.errors import GlassformerError
 from glassformer.files import replacing, sync
 from glassformer.terminal import printable
+from glassformer.wording import counted
 
 
 @dataclass(frozen=True, slots=True)

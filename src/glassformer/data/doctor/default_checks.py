@@ -11,9 +11,10 @@ from functools import cached_property
 
 import numpy as np
 
-from glassformer.data.doctor.check import Answer, Check, Finding, Specimen, counted
+from glassformer.data.doctor.check import Answer, Check, Finding, Specimen
 from glassformer.data.samples import SPLITS
 from glassformer.data.splits import hashed
+from glassformer.wording import counted
 
 MANY = 0.01  # of the rows; more duplicates are no accident
 CLEAR = 2 / 3  # of the rows with the same content must agree

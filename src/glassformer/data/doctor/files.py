@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from glassformer.data.columns import is_known_name
-from glassformer.data.doctor.check import SHOWN, Finding, counted
+from glassformer.data.doctor.check import SHOWN, Finding
 from glassformer.data.rows import listed
 from glassformer.data.sources.decoding import (
     LINE_BY_LINE,
@@ -17,6 +17,7 @@ from glassformer.data.sources.decoding import (
 from glassformer.data.sources.files import kind_of, names_in, opened, suffix_of
 from glassformer.data.sources.formats import reader_of
 from glassformer.data.sources.table import read_table
+from glassformer.wording import counted
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from glassformer.data.doctor.check import Check, Finding, Specimen, counted
+from glassformer.data.doctor.check import Check, Finding, Specimen
 from glassformer.data.doctor.reading import Source
 from glassformer.data.rows import Row
+from glassformer.wording import counted
 
 KEPT = "\n\t"  # of the control characters, in the middle of a text
 INVISIBLE = "\ufeff\u200b\u2060"  # byte order marks and other characters without a width

@@ -35,13 +35,13 @@ NOT_FOR_FILES = {"idna", "punycode", "undefined", "unicode-escape", "raw-unicode
 
 
 def lines(
-    path: Path, encoding: str | None = None, *, newline: str = "", job: str = ""
+    path: Path, encoding: str | None = None, *, newline: str | None = "", job: str = ""
 ) -> Iterator[str]:
     r"""The lines of a file with their line ends, one at a time in memory.
 
     Args:
-        newline: What ends a line: "\n", or "" for any of \n, \r and \r\n. In a file without a
-            single \n it is \r in both cases.
+        newline: What ends a line: "\n", or "" for any of \n, \r and \r\n, all of which None
+            turns into \n. In a file without a single \n it is \r in all cases.
         job: The job that reads it, where the doctor would guess another.
     """
     number = 0

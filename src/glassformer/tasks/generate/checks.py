@@ -11,11 +11,12 @@ from zlib import crc32
 import numpy as np
 from jaxtyping import UInt64
 
-from glassformer.data.doctor.check import Check, Figures, Finding, HashSample, Specimen, counted
+from glassformer.data.doctor.check import Check, Figures, Finding, HashSample, Specimen
 from glassformer.data.rows import CONTINUED
 from glassformer.tasks.shared.language_groups import language_groups
 from glassformer.tasks.shared.language_outliers import LanguageOutliers, pieces_of, script_of
 from glassformer.tasks.shared.text_checks import is_spaced, words_of
+from glassformer.wording import counted
 
 PHRASE = 5  # words
 HASHES, BANDS = 64, 16  # a pair that shares all hashes of a band is compared

@@ -1,6 +1,7 @@
 """Plain text as documents: a file is one, read in sections, so that it may be of any size.
 
-The last part of a file is held out, unless there are so many files that some of them are.
+Its lines end as those of prompts do, whatever ends them in the file. Its last part is held out,
+unless there are so many files that some of them are.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -99,7 +100,7 @@ def read_sections(path: Path, encoding: str | None, shares: Mapping[str, float])
 def length_of(path: Path, encoding: str | None) -> int:
     """The characters of a file up to the last that is not blank."""
     length = read = 0
-    for line in lines(path, encoding, job=JOB):
+    for line in lines(path, encoding, newline=None, job=JOB):
         length = length if line.isspace() else read + len(line.rstrip())
         read += len(line)
     return length
@@ -107,7 +108,7 @@ def length_of(path: Path, encoding: str | None) -> int:
 
 def pieces(path: Path, encoding: str | None, longest: int) -> Iterator[tuple[int, str]]:
     """The lines of a file with their numbers; longer ones come in pieces."""
-    for number, line in enumerate(lines(path, encoding, job=JOB), start=1):
+    for number, line in enumerate(lines(path, encoding, newline=None, job=JOB), start=1):
         for start in range(0, len(line), longest):
             yield number, line[start : start + longest]
 

@@ -13,7 +13,6 @@ import torch
 from torch import nn
 
 from glassformer.config.decoding import DecodeConfig
-from glassformer.data.doctor.check import counted
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.decode import (
     Hypothesis,
@@ -42,6 +41,7 @@ from glassformer.tasks.shared.written import (
     token_lines,
     tokens_of,
 )
+from glassformer.wording import counted
 
 TOGETHER = 64  # prompts that are continued at a time
 NEVER = (Tokenizer.unknown, Tokenizer.mask, Tokenizer.start)  # generated
@@ -134,12 +134,12 @@ class GeneratePredictor(TextPredictor[GenerateTask], TokenWriter):
                 yield Partial(text=piece)
 
     def _prompt(self, text: str) -> list[int]:
-        """The tokens that a prompt is read as, refused where no position is left after them."""
+        """The tokens that a prompt is read as, refused where not all of them have a position."""
         ids = [Tokenizer.start, *self.task.tokenizer.encode([text])[0].tolist()]
-        if self.positions is not None and len(ids) >= self.positions:
+        if self.positions is not None and len(ids) > self.positions:
             raise GlassformerError(
                 f"the prompt has {len(ids):,} tokens, but the model has learned only "
-                f"{self.positions:,} positions, for the continuation too; shorten it"
+                f"{self.positions:,} positions; shorten it"
             )
         return ids
 

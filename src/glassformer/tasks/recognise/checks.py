@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from glassformer.data.doctor.check import Check, Figures, Finding, Specimen, counted
+from glassformer.data.doctor.check import Check, Figures, Finding, Specimen
+from glassformer.wording import counted
 
 PERCENTILES = {"smallest": 0, "median": 50, "largest": 100}
 STRETCHED = 2.0  # the ratio of its sides differs from the median by this factor

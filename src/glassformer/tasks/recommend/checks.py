@@ -6,9 +6,10 @@ What training refuses is an error: a single user or item, and values that the se
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 
-from glassformer.data.doctor.check import Check, Figures, Finding, Specimen, counted
+from glassformer.data.doctor.check import Check, Figures, Finding, Specimen
 from glassformer.data.samples import SPLITS
 from glassformer.data.splits import hashed
+from glassformer.wording import counted
 
 RARE = 5  # rows of a user or an item; from fewer, little can be learned
 UNRATED = "add a column of ratings, or train with --set task.feedback=implicit"

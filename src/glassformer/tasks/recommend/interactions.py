@@ -9,12 +9,12 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, UInt8
 
 from glassformer.data.arrays import map_array, map_numbers
-from glassformer.data.doctor.check import counted
 from glassformer.data.samples import NO_SPLIT, Samples
 from glassformer.errors import GlassformerError
 from glassformer.tasks.recommend.checks import UNRATED, in_scale, stray_ratings
 from glassformer.tasks.recommend.names import UNKNOWN, Names
 from glassformer.tasks.recommend.settings import RecommendConfig
+from glassformer.wording import counted
 
 
 @dataclass(frozen=True, slots=True)

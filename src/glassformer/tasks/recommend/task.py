@@ -17,7 +17,6 @@ from torch import nn
 
 from glassformer.config import ModelConfig
 from glassformer.config.run import Config
-from glassformer.data.doctor.check import counted
 from glassformer.data.rows import listed
 from glassformer.data.samples import SPLITS, Samples
 from glassformer.errors import GlassformerError
@@ -34,6 +33,7 @@ from glassformer.tasks.recommend.questions import HeldOut, QuestionBatch
 from glassformer.tasks.recommend.sasrec import SasRec, Sequences
 from glassformer.tasks.recommend.settings import RecommendConfig
 from glassformer.tasks.task import Loss
+from glassformer.wording import counted
 
 SCALE, REMARKS = "scale.json", "remarks.json"
 TOGETHER = 16  # questions of a user that share one history

@@ -4,10 +4,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from glassformer.data.doctor.check import Check, Figures, Finding, Specimen, counted
+from glassformer.data.doctor.check import Check, Figures, Finding, Specimen
 from glassformer.data.rows import listed
 from glassformer.data.samples import Sample
 from glassformer.data.splits import content_key
+from glassformer.wording import counted
 
 NEARLY_ALL = 0.95  # of the rows: a model that always predicts this label looks good
 

@@ -18,7 +18,6 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from glassformer.config.run import Config
-from glassformer.data.doctor.check import counted
 from glassformer.data.rows import listed
 from glassformer.data.samples import NO_SPLIT, Samples
 from glassformer.errors import GlassformerError
@@ -32,6 +31,7 @@ from glassformer.tasks.shared.label_inputs import Inputs
 from glassformer.tasks.shared.labels import Labels
 from glassformer.tasks.shared.losses import IGNORED
 from glassformer.tasks.task import Loss
+from glassformer.wording import counted
 
 REMARKS = "remarks.json"  # on the rows, beside them
 

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from glassformer.data.doctor.check import Check, Figures, Finding, Specimen, counted
+from glassformer.data.doctor.check import Check, Figures, Finding, Specimen
+from glassformer.wording import counted
 
 SILENT = 0.005  # no sample is louder
 CLIPPED = 0.001  # of the samples at the end of the range

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from glassformer.data.doctor.check import Check, Figures, Finding, Specimen, counted
+from glassformer.data.doctor.check import Check, Figures, Finding, Specimen
 from glassformer.tasks.shared.text import SHORT
+from glassformer.wording import counted
 
 MANY = 0.2  # of the texts truncated: what is lost may matter
 

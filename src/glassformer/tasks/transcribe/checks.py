@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from glassformer.data.doctor.check import Answer, Check, Finding, Specimen, counted
+from glassformer.data.doctor.check import Answer, Check, Finding, Specimen
 from glassformer.data.rows import listed
 from glassformer.decode.ctc import frames_needed
 from glassformer.tasks.shared.sound import FRAMES_A_SECOND, vectors_of
+from glassformer.wording import counted
 
 ENOUGH = 20  # transcripts that tell what is usual
 LEAST_RATIO, UNLIKELY = 3.0, 8.0  # of a pace to the usual one; in median distances of its logarithm

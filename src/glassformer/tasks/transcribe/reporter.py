@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 
 from glassformer.data.audio.clip import read_clip
-from glassformer.data.doctor.check import counted
 from glassformer.data.samples import Sample
 from glassformer.reports import Sections, Sound, Table
 from glassformer.reports.record import SOME_ROWS
@@ -23,6 +22,7 @@ from glassformer.tasks.transcribe.language_model import (
     share_of,
 )
 from glassformer.tasks.transcribe.task import TranscribeTask
+from glassformer.wording import counted
 
 WORST = 10
 CONFUSED = 20

@@ -23,7 +23,6 @@ from glassformer.core.layout import pack
 from glassformer.data.audio.extractor import Extractor, Features
 from glassformer.data.audio.reading import Sound
 from glassformer.data.batches import row_rng
-from glassformer.data.doctor.check import counted
 from glassformer.data.ragged import Ragged
 from glassformer.data.samples import NO_SPLIT, SPLITS, Sample, Samples
 from glassformer.data.text.tokenizer import Tokenizer
@@ -67,6 +66,7 @@ from glassformer.tasks.transcribe.pieces import longest_piece
 from glassformer.tasks.transcribe.searching import Searcher
 from glassformer.tasks.transcribe.sounds import SoundBatch, sound_batch
 from glassformer.tasks.transcribe.transcripts import Normaliser, learn_tokens, measure_for
+from glassformer.wording import counted
 
 REMARKS = "remarks.json"
 

@@ -14,11 +14,12 @@ import numpy as np
 from glassformer.config import DataConfig
 from glassformer.config.run import Config
 from glassformer.data.columns import Columns, Role
-from glassformer.data.doctor.check import Check, Finding, Specimen, counted
+from glassformer.data.doctor.check import Check, Finding, Specimen
 from glassformer.data.doctor.default_checks import default_checks
 from glassformer.data.rows import Row
 from glassformer.data.samples import Sample
 from glassformer.data.schema import Schema
+from glassformer.wording import counted
 from tones.sound import as_sound, read_samples
 
 SILENT = 0.01  # no sample is louder

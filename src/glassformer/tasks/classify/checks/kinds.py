@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from glassformer.data.doctor.check import Check, Finding, Specimen, counted
+from glassformer.data.doctor.check import Check, Finding, Specimen
+from glassformer.wording import counted
 
 
 class OneKind(Check):

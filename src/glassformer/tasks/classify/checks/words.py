@@ -11,8 +11,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from glassformer.data.doctor.check import Finding, counted
+from glassformer.data.doctor.check import Finding
 from glassformer.tasks.shared.text_checks import words_of
+from glassformer.wording import counted
 
 COVERAGE = 0.9  # of a label's rows have the word
 STRAY = 0.02  # of the other rows may have it, too

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from glassformer.data.doctor.check import Check, Finding, Specimen, counted
+from glassformer.data.doctor.check import Check, Finding, Specimen
 from glassformer.tasks.shared.language_outliers import (
     CELLS,
     SMOOTH,
@@ -22,6 +22,7 @@ from glassformer.tasks.shared.language_outliers import (
     pieces_of,
     script_of,
 )
+from glassformer.wording import counted
 
 SIDES = ("source", "target")
 READ = 200  # characters of a line that are examined

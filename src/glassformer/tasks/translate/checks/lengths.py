@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from glassformer.data.doctor.check import Check, Finding, Specimen, counted
+from glassformer.data.doctor.check import Check, Finding, Specimen
+from glassformer.wording import counted
 
 ADDED = 10  # characters added to every length
 ENOUGH = 20  # pairs needed to know the usual ratio

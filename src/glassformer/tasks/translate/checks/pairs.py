@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 
-from glassformer.data.doctor.check import Check, Finding, HashSample, Specimen, counted
+from glassformer.data.doctor.check import Check, Finding, HashSample, Specimen
 from glassformer.data.splits import hashed
 from glassformer.data.text.chinese import simplified, traditional
 from glassformer.tasks.shared.text_checks import words_of
 from glassformer.tasks.translate.tokens import can_be_typed
+from glassformer.wording import counted
 
 WORDS = 3  # names and numbers are often the same in both; this many words rarely are
 MANY = 0.001  # of the pairs: copies teach a model to copy

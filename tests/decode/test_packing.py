@@ -1,4 +1,4 @@
-"""A packed twin says what its model says."""
+"""A twin with prepacked weights says what its model says."""
 
 import pytest
 import torch
@@ -13,12 +13,13 @@ from glassformer.config import (
     StackConfig,
 )
 from glassformer.core.layout import Layout
+from glassformer.core.prepacked import WIDE, can_prepack
 from glassformer.decode import Request, decode
 from glassformer.models.build import build_language_model, build_transcriber
 from glassformer.models.incremental import continuing, translating
-from glassformer.models.packing import WIDE, PackedLinear, can_pack, for_inference, packed_twin
+from glassformer.models.packing import PackedLinear, for_inference, packed_twin
 
-needs_kernels = pytest.mark.skipif(not can_pack(nn.Linear(2, 2)), reason="needs oneDNN")
+needs_kernels = pytest.mark.skipif(not can_prepack(torch.ones(2, 2)), reason="needs oneDNN")
 
 
 @needs_kernels
@@ -64,20 +65,20 @@ def test_under_autocast_a_twin_says_what_its_model_says():
 
 
 @needs_kernels
-@pytest.mark.parametrize(("dim", "packed"), [(WIDE, True), (WIDE - 8, False)])
-def test_only_wide_models_have_a_swift_twin(dim, packed):
+@pytest.mark.parametrize(("dim", "prepacks"), [(WIDE, True), (WIDE - 8, False)])
+def test_only_wide_models_have_a_swift_twin(dim, prepacks):
     stack = StackConfig(dim=dim, depth=1, attention=AttentionConfig(heads=4))
     model = build_language_model(ModelConfig(decoder=stack), vocabulary=V)
-    assert isinstance(for_inference(model).unembed, PackedLinear) == packed
-    assert (for_inference(model).decoder is model.decoder) != packed
+    assert isinstance(for_inference(model).unembed, PackedLinear) == prepacks
+    assert (for_inference(model).decoder is model.decoder) != prepacks
     sound = ModelConfig(frontend=FrontendConfig(kind="subsampling", bins=8), encoder=stack)
     by_ctc = build_transcriber(sound, vocabulary=V)
-    assert isinstance(for_inference(by_ctc).to_token, PackedLinear) == packed
+    assert isinstance(for_inference(by_ctc).to_token, PackedLinear) == prepacks
     plain = nn.Linear(WIDE, 3)
     assert for_inference(plain) is plain
 
 
-def test_what_cannot_be_packed_stays_as_it_is():
+def test_what_cannot_be_prepacked_stays_as_it_is():
     model = encoder_decoder().double()
     assert packed_twin(model) is model
     samples, layout = sources()

@@ -16,8 +16,9 @@ from glassformer.config import (
 from glassformer.core.int8 import Int8Linear
 from glassformer.core.layout import Layout, pack
 from glassformer.core.masks import causal
+from glassformer.core.prepacked import MANY_PRODUCTS, can_prepack, rows_to_prepack
 from glassformer.core.steps import linear
-from glassformer.core.steps.linear import MANY_PRODUCTS, StepLinear, rows_to_pack
+from glassformer.core.steps.linear import StepLinear
 from glassformer.models.build import build_classifier
 from glassformer.models.fused_encoder import FusedEncoder
 from glassformer.models.packing import for_inference, int8_twin
@@ -144,18 +145,18 @@ def test_what_a_fused_encoder_cannot_do_the_encoder_does():
 
 
 @torch.inference_mode()
-@pytest.mark.skipif(rows_to_pack(torch.ones(2, 2)) is None, reason="needs oneDNN")
-def test_many_rows_of_a_narrow_layer_take_packed_weights():
+@pytest.mark.skipif(not can_prepack(torch.ones(2, 2)), reason="needs oneDNN")
+def test_many_rows_of_a_narrow_layer_take_prepacked_weights():
     layer = torch.nn.Linear(16, 24)
     step = StepLinear.of([layer], torch.float32)
     enough = -(-MANY_PRODUCTS // (16 * 24))
-    for rows, packed in ((1, False), (enough - 1, False), (enough, True)):
+    for rows, prepacks in ((1, False), (enough - 1, False), (enough, True)):
         x = torch.randn(rows, 16)
         torch.testing.assert_close(step.reference(x), layer(x))
-        assert ("packed" in step.memo) == packed
+        assert ("prepacked" in step.memo) == prepacks
 
 
-@pytest.mark.skipif(rows_to_pack(torch.ones(2, 2)) is None, reason="needs oneDNN")
-def test_a_single_row_takes_packed_weights_only_of_a_large_layer():
+@pytest.mark.skipif(not can_prepack(torch.ones(2, 2)), reason="needs oneDNN")
+def test_a_single_row_takes_prepacked_weights_only_of_a_large_layer():
     large, below = torch.ones(1024, 1025), torch.ones(1024, 1024)
-    assert (rows_to_pack(large), rows_to_pack(below)) == (1, 2)
+    assert (rows_to_prepack(large), rows_to_prepack(below)) == (1, 2)

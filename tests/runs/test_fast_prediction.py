@@ -1,16 +1,17 @@
-"""On a CPU, a run predicts with a packed twin of a wide model, and its model stays as it is."""
+"""On a CPU, a run predicts with a prepacked twin of a wide model, and its model stays as it is."""
 
 import pytest
+import torch
 from quick import quickly
 from small_translators import translate, write_pairs
-from torch import nn
 
+from glassformer.core.prepacked import can_prepack
 from glassformer.models import packing
-from glassformer.models.packing import PackedLinear, can_pack
+from glassformer.models.packing import PackedLinear
 from glassformer.runs import api
 
 
-@pytest.mark.skipif(not can_pack(nn.Linear(2, 2)), reason="needs oneDNN")
+@pytest.mark.skipif(not can_prepack(torch.ones(2, 2)), reason="needs oneDNN")
 @pytest.mark.usefixtures("without_shape_hook")
 def test_a_run_predicts_by_the_twin_what_its_model_predicts(tmp_path, monkeypatch):
     with quickly():

@@ -26,15 +26,15 @@ class Int8Linear(nn.Linear):
         self.out_features, self.in_features = weight.shape
         self.register_parameter("weight", weight)
         self.register_parameter("bias", bias)
-        self.packed = quantised(weight)
+        self.prepacked = quantised(weight)
 
     def __deepcopy__(self, memo: dict[int, object]) -> "Int8Linear":
-        """Shared by copies: nothing in it ever changes, and what is packed cannot be copied."""
+        """Shared by copies: nothing in it ever changes, and what is prepacked cannot be copied."""
         return self
 
     def forward(self, x: Float[Tensor, "*tokens inside"]) -> Float[Tensor, "*tokens out"]:
         """The product in int8, with the bias added in fp32."""
-        return int8_product(x, self.packed, self.bias)
+        return int8_product(x, self.prepacked, self.bias)
 
 
 @torch.no_grad()
@@ -56,13 +56,13 @@ def quantised(weight: Float[Tensor, "N D"]) -> Any:
 
 
 def int8_product(
-    x: Float[Tensor, "*tokens D"], packed: Any, bias: Float[Tensor, " N"] | None
+    x: Float[Tensor, "*tokens D"], prepacked: Any, bias: Float[Tensor, " N"] | None
 ) -> Float[Tensor, "*tokens N"]:
     """x Wᵀ + b, in the type of x."""
     rows, scales = x.float(), None
     if rows.numel() > rows.shape[-1]:  # the kernels know one scale for all
         scales = rows.abs().amax(-1, keepdim=True).clamp_(min=TINY)
         rows = rows / scales
-    y: Tensor = torch.ops.quantized.linear_dynamic(rows, packed, True)
+    y: Tensor = torch.ops.quantized.linear_dynamic(rows, prepacked, True)
     y = y if scales is None else y * scales
     return (y if bias is None else y + bias).to(x.dtype)

@@ -20,14 +20,12 @@ from glassformer.core.feedforward import gelu_tanh, relu_squared
 from glassformer.core.gelu import gelu
 from glassformer.core.int8 import Int8Linear, int8_product, quantised
 from glassformer.core.norms import LayerNorm, RMSNorm
+from glassformer.core.prepacked import prepacked, prepacked_product, rows_to_prepack
 from glassformer.core.steps.sliced import SlicedWeight, can_slice
 
 Few = Float[Tensor, "M D"]
 FEW = 64  # vectors, up to which the kernel is the fastest way on a GPU,
 FEW_GATED = 256  # and of a gated layer in half precision, since it saves two more kernels
-ROWS = 32  # what packed weights are laid out for; other numbers are computed as well
-WIDE = 256  # from here on packed weights are faster for two rows and more,
-MANY_PRODUCTS = 1 << 20  # and beyond so many products for any number
 ACTIVATIONS: dict[Callable[[Tensor], Tensor], str] = {
     F.relu: "relu",
     relu_squared: "relu2",
@@ -49,7 +47,7 @@ class StepLinear:
         out: The type of the result; that of the weight by default.
         int8: The weight for products in int8, on a CPU; None for those in full.
         sliced: The weight for products with a single vector; None where there is nothing faster.
-        packs_from: Rows from which on a product uses a packed copy of the weight; None for never.
+        prepacks_from: Rows from which on a product uses a prepacked copy; None for never.
         memo: That copy, once it was needed.
     """
 
@@ -64,7 +62,7 @@ class StepLinear:
     out: torch.dtype | None = None
     int8: Any = None
     sliced: SlicedWeight | None = None
-    packs_from: int | None = None
+    prepacks_from: int | None = None
     memo: dict[str, Tensor] = field(default_factory=dict, init=False)
 
     @staticmethod
@@ -111,10 +109,9 @@ class StepLinear:
             weight = weight * weight.shape[1] ** 0.5
         weight = weight.to(dtype)
         bias = None if bias is None else bias.detach().to(dtype)
-        packed = quantised(weight) if int8 else None
-        packs_from = rows_to_pack(weight)
+        prepacks_from = rows_to_prepack(weight)
         sliced = None
-        if not int8 and packs_from != 1 and can_slice(weight):
+        if not int8 and prepacks_from != 1 and can_slice(weight):
             sliced = SlicedWeight.of(weight, bias)
             weight = sliced.weight
         elif weight.device.type == "cpu" and weight.shape[0] > weight.shape[1]:
@@ -127,9 +124,9 @@ class StepLinear:
             epsilon=0.0 if norm is None else float(cast(LayerNorm | RMSNorm, norm).eps),
             sums=weight.float().sum(1) if centres else None,
             out=out,
-            int8=packed,
+            int8=quantised(weight) if int8 else None,
             sliced=sliced,
-            packs_from=packs_from,
+            prepacks_from=prepacks_from,
         )
 
     def __call__(
@@ -207,7 +204,8 @@ class StepLinear:
 
     def _is_plain(self, x: Few) -> bool:
         """Whether the product uses the weight as it is."""
-        return self.int8 is None and (self.packs_from is None or x.shape[0] < self.packs_from)
+        few = self.prepacks_from is None or x.shape[0] < self.prepacks_from
+        return self.int8 is None and few
 
     def _product(self, x: Few, scale: float = 1.0) -> Float[Tensor, "M N"]:
         single = self._single(x)
@@ -220,10 +218,8 @@ class StepLinear:
         if self._is_plain(x):
             return x @ self.columns if self.bias is None else self.bias.addmm(x, self.columns)
         if not self.memo:
-            self.memo["packed"] = pack(self.weight.contiguous())
-        packed = self.memo["packed"]
-        y: Tensor = torch.ops.mkldnn._linear_pointwise(x, packed, self.bias, "none", [], "")
-        return y
+            self.memo["prepacked"] = prepacked(self.weight.contiguous())
+        return prepacked_product(x, self.memo["prepacked"], self.bias)
 
 
 def stretched_length(x: Few, epsilon: float) -> Float[Tensor, "M 1"]:
@@ -235,21 +231,3 @@ def stretched_length(x: Few, epsilon: float) -> Float[Tensor, "M 1"]:
 @cache
 def _root(number: float) -> Float[Tensor, ""]:
     return torch.tensor(number**0.5)
-
-
-def rows_to_pack(weight: Float[Tensor, "N D"]) -> int | None:
-    """From how many rows on a packed copy of a weight is faster; None where there are no kernels.
-
-    Intel's MKL, which PyTorch uses otherwise, takes twice as long on other processors than Intel's.
-    """
-    there = hasattr(torch.ops.mkldnn, "_linear_pointwise") and torch.backends.mkldnn.is_available()
-    if not there or weight.device.type != "cpu" or weight.dtype != torch.float32:
-        return None
-    rows = MANY_PRODUCTS // weight.numel() + 1
-    return min(2, rows) if min(weight.shape) >= WIDE else rows
-
-
-def pack(weight: Float[Tensor, "N D"]) -> Tensor:
-    """The weight in the order in which oneDNN reads it for products with few rows."""
-    packed: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight, ROWS)
-    return packed

@@ -100,8 +100,8 @@ class Mask(ABC):
 
 
 @dataclass(frozen=True, repr=False)
-class Both(Mask):
-    """What both sides allow."""
+class Combined(Mask):
+    """Two masks as one; where one describes a single row, that row applies to all of the other."""
 
     left: Mask
     right: Mask
@@ -117,6 +117,11 @@ class Both(Mask):
     @property
     def rows(self) -> int:  # type: ignore[override]
         return max(self.left.rows, self.right.rows)
+
+
+@dataclass(frozen=True, repr=False)
+class Both(Combined):
+    """What both sides allow."""
 
     @property
     def band(self) -> Band | None:
@@ -138,23 +143,8 @@ class Both(Mask):
 
 
 @dataclass(frozen=True, repr=False)
-class Either(Mask):
+class Either(Combined):
     """What either side allows."""
-
-    left: Mask
-    right: Mask
-
-    def __post_init__(self) -> None:
-        self.left.check_rows(self.rows)
-        self.right.check_rows(self.rows)
-
-    def check(self, queries: Layout) -> None:
-        self.left.check(queries)
-        self.right.check(queries)
-
-    @property
-    def rows(self) -> int:  # type: ignore[override]
-        return max(self.left.rows, self.right.rows)
 
     def sees(self, row: Index, q: Index, k: Index) -> Any:
         return self.left.sees(row, q, k) | self.right.sees(row, q, k)

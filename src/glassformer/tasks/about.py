@@ -56,7 +56,3 @@ class About:
     summary: str
     job: str
     options: Sequence[Option] = ()
-
-    def option(self, name: str) -> Option | None:
-        """The option of that name, if the job has it."""
-        return next((option for option in self.options if option.name == name), None)

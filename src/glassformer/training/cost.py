@@ -51,11 +51,6 @@ class StateBytes:
         """The sum of all."""
         return self.weights + self.gradients + self.optimiser + self.averages
 
-    @property
-    def saved(self) -> int:
-        """The size of a checkpoint on disk."""
-        return self.weights + self.optimiser + self.averages
-
 
 @dataclass(frozen=True, slots=True)
 class BatchCost:

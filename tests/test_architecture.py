@@ -30,7 +30,6 @@ LAYERS = [
     {"tasks"},
     {"training"},
     {"runs"},
-    {"interop"},
     {"serving", "benchmarks"},
     {"cli"},
     {"__main__"},

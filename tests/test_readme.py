@@ -179,6 +179,20 @@ def test_both_languages_have_the_same_code_commands_and_figures():
     assert facts(README) == facts(CHINESE)
 
 
+def test_translation_is_as_fast_as_the_benchmarks_say():
+    benchmarks = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    [table] = re.findall(r"^## Translation\n[^|]*((?:\|.*\n)+)", benchmarks, flags=re.MULTILINE)
+    rows = [re.findall(r"\| ([\d.]+)x \(", row) for row in table.splitlines()[2:]]
+    speeds = {
+        "Hugging Face": [float(row[0]) for row in rows],
+        "CTranslate2": [float(row[1]) for row in rows if len(row) > 1],
+    }
+    for peer, ratios in speeds.items():
+        least, most = f"{min(ratios):.1f}", f"{max(ratios):.1f}"
+        assert f"{least} to {most} times as fast as {peer}" in " ".join(README.split())
+        assert re.search(rf"{peer}[^，；]* 的 {least} 到 {most} 倍", CHINESE)
+
+
 @pytest.mark.parametrize("text", [README, CHINESE])
 def test_the_pytorch_to_install_first_is_the_one_that_set_up_pins(text):
     pins = (ROOT / "constraints.txt").read_text()

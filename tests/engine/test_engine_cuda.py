@@ -19,9 +19,9 @@ from test_engine import (
 from glassformer.config import AttentionConfig, ModelConfig, PositionConfig, StackConfig
 from glassformer.config.decoding import DecodeConfig
 from glassformer.core.caches import PagePool
+from glassformer.core.positions.rotary import rotated as by_functions
+from glassformer.core.steps.paged_attention import attend_pages, has_kernel, reference
 from glassformer.engine import Engine, GenerationRequest, borrowed_engine
-from glassformer.engine.fused_step import rotated as by_functions
-from glassformer.engine.paged_attention import attend_pages, has_kernel, reference
 from glassformer.engine.paged_steps import PagedSteps
 from glassformer.engine.steps import GatheredSteps
 from glassformer.models.build import build_language_model
@@ -71,7 +71,7 @@ def test_the_kernel_gives_what_gathering_gives(rotated, shape, window, softcap, 
 @pytest.mark.parametrize("before", [0, 5], ids=["first tokens", "more tokens"])
 @pytest.mark.parametrize("rotated", [0, 0.5, 1])
 def test_prompts_are_turned_and_kept_as_by_functions_of_pytorch(rotated, before, dtype):
-    from glassformer.engine.keeping_kernel import turn_and_keep
+    from glassformer.core.steps.keeping_kernel import turn_and_keep
 
     heads, groups, width, lengths = 6, 2, 24, [7, 1, 40]
     given = torch.randn(sum(lengths), heads + 2 * groups, width, device="cuda", dtype=dtype)

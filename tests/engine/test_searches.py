@@ -11,7 +11,6 @@ from glassformer.config.decoding import BeamConfig, DecodeConfig
 from glassformer.core.layout import Layout
 from glassformer.decode import Fusion, Request, decode
 from glassformer.engine import Engine, GenerationRequest, SearchRequest, Source
-from glassformer.engine.steps import Steps
 from glassformer.errors import GlassformerError
 from glassformer.models.incremental import translating
 
@@ -167,15 +166,3 @@ def test_a_search_that_could_never_fit_is_refused(translator):
         engine = Engine(translator, pages=pages, memory_pages=9, page_size=PAGE, rows=rows)
         with pytest.raises(GlassformerError, match="40 tokens of memory in 5 rows"):
             engine.submit(request)
-
-
-def test_a_search_is_refused_where_steps_have_no_branches(translator):
-    class Straight(Steps):
-        def scores(self, due):
-            raise AssertionError
-
-    engine = Engine(translator, pages=20, page_size=PAGE)
-    engine.steps = Straight(engine.decoder)
-    request, _ = some_search(translator, random.Random(0))
-    with pytest.raises(ValueError, match=r"on a GPU do not search in the engine; use `decode`"):
-        engine.submit(request)

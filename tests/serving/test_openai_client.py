@@ -3,7 +3,7 @@
 import numpy as np
 import openai
 import pytest
-from small_served import recording, refusal
+from small_served import recording, refusal, wait_until
 
 import glassformer
 
@@ -51,6 +51,19 @@ def test_a_stream_is_the_completion_in_pieces(client):
         assert usage == whole.usage
         for number, found in scores.items():
             assert found == pytest.approx(whole.choices[number].logprobs.token_logprobs, abs=1e-4)
+
+
+def test_the_tokens_of_a_completion_are_counted_whole_or_streamed(client, served):
+    def tokens():
+        name = 'glassformer_tokens_total{kind="completion",model="bottles"} '
+        lines = served.get("/metrics").text.splitlines()
+        return sum(float(line.removeprefix(name)) for line in lines if line.startswith(name))
+
+    for stream in (False, True):
+        before = tokens()
+        found = client.completions.create(**GREEDY, stream=stream)
+        assert not stream or len(list(found)) > 1
+        wait_until(lambda before=before: tokens() == before + 12)
 
 
 def test_answers_depend_on_the_seed_alone(client):

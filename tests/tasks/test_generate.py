@@ -254,6 +254,26 @@ def test_prompts_by_the_engine_go_on_as_in_batches(learned, method, monkeypatch)
         assert ids == others
 
 
+def test_a_prompt_too_long_for_the_engine_is_continued_beside_others(learned, monkeypatch):
+    job, model = learned
+    monkeypatch.setattr(predictor_module, "TOGETHER", 1)
+    predictor = GeneratePredictor(job).configured(set=("decode.max_length=4",))
+    prompts = ["the", "o" * 300, "a f", "i" * 300, "one"]
+    found = list(predictor.predict(model, prompts))
+    assert [one.text for one in found] == [
+        last(predictor.predict(model, [prompt])).text for prompt in prompts
+    ]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_rules_that_allow_no_token_are_refused_for_any_number_of_prompts(learned, count):
+    job, model = learned
+    settings = ("decode.no_repeat=1", "decode.min_length=100", "decode.max_length=100")
+    predictor = GeneratePredictor(job).configured(set=settings)
+    with pytest.raises(GlassformerError, match="the given rules allow no token; forbid less, or"):
+        list(predictor.predict(model, ["the"] * count))
+
+
 def test_a_decoder_that_keeps_no_keys_goes_on_in_batches(tmp_path):
     decoder = {**SMALL["decoder"], "attention": {"heads": 2, "kind": "linear"}, "position": "none"}
     job = writer(tmp_path, model={"decoder": decoder})

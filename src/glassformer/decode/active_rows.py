@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import torch
 
+from glassformer.decode.no_answer import no_answer
 from glassformer.decode.paths import Hypothesis, Paths
-from glassformer.errors import GlassformerError, NonFiniteScoresError
 
 
 class ActiveRows:
@@ -33,19 +33,6 @@ class ActiveRows:
         for index, total, answers in zip(finished, selected.total, selected.answers(), strict=True):
             row = self.active[index]
             if not answers:
-                raise _no_answer_error(row, is_nan=bool(total.isnan().any()))
+                raise no_answer(is_nan=bool(total.isnan().any()), row=f"row {row + 1}: ")
             self.answers[row] = answers
         self.active = [self.active[index] for index in keep]
-
-
-def _no_answer_error(row: int, *, is_nan: bool) -> GlassformerError:
-    """Why a row has no answers."""
-    if is_nan:
-        return NonFiniteScoresError(
-            f"row {row + 1}: the model's scores are not finite: its training diverged or its "
-            f"weights are damaged; train with a lower learning rate, or copy the run again"
-        )
-    return GlassformerError(
-        f"row {row + 1}: the given rules allow no token; "
-        f"forbid less, or lower decode.min_length and decode.no_repeat"
-    )

@@ -1,13 +1,16 @@
 """The engine: many requests at once, by continuous batching over paged caches.
 
     generation       a request, and how far its answer has come
+    progress         what a step reports
     paged_decoder    a decoder whose keys and values lie in pages, and how it reads prompts
     prefixes         which sequences begin alike and share pages
     scheduler        who is worked on, and how much of each prompt is read in a step
     steps            the newest token of all running requests: three ways to read it
     rows             on a CPU, from keys and values that lie end to end
-    paged_steps      on CUDA, by graphs, with a kernel that reads pages (`paged_attention`)
-    searching        searches, whose branches are rows of the same steps (`searches`)
+    paged_steps      on CUDA, by graphs, with a kernel that reads pages (`core.steps`)
+    fused_step       tokens through a model that is laid out for steps, for two of these
+    searching        searches that began together, whose branches are rows of the same steps
+    searches         all that are under way
     sampling         the next token of many requests, each with its own settings
     engine           all of it, step by step
     borrowing        an engine that is kept for the next who needs one

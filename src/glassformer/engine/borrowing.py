@@ -8,18 +8,17 @@ from glassformer.engine.engine import Engine
 from glassformer.engine.paged_decoder import kept_dtype
 from glassformer.models.transformer import LanguageModel
 
+PAGE = 16  # tokens
 _IDLE: WeakKeyDictionary[LanguageModel, Engine] = WeakKeyDictionary()
 
 
 @contextmanager
-def borrowed_engine(
-    model: LanguageModel, *, tokens: int, rows: int, page_size: int = 16
-) -> Iterator[Engine]:
+def borrowed_engine(model: LanguageModel, *, tokens: int, rows: int) -> Iterator[Engine]:
     """An engine for so many tokens and rows, which nobody else uses meanwhile."""
-    pages = -(-tokens // page_size)
+    pages = -(-tokens // PAGE)
     engine = _IDLE.pop(model, None)
     if engine is None or not _serves(engine, model, pages, rows):
-        engine = Engine(model, pages=pages, rows=rows, page_size=page_size)
+        engine = Engine(model, pages=pages, rows=rows, page_size=PAGE)
     try:
         yield engine
     finally:

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import is_
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -14,17 +13,16 @@ from glassformer.decode.paths import Hypothesis
 from glassformer.engine.generation import Branch, Generation, GenerationRequest
 from glassformer.engine.paged_decoder import PagedDecoder
 from glassformer.engine.paged_steps import PagedSteps, supports
-from glassformer.engine.progress import Progress
+from glassformer.engine.progress import Progress, failed
 from glassformer.engine.rows import RowSteps
-from glassformer.engine.sampling import Choice, Chooser
+from glassformer.engine.sampling import Chooser, Chosen
 from glassformer.engine.scheduler import Reading, Scheduler
 from glassformer.engine.searches import Searches
 from glassformer.engine.searching import SearchBranch, SearchRequest, branched, by_kind
-from glassformer.engine.steps import BranchingSteps, GatheredSteps, Steps
+from glassformer.engine.steps import GatheredSteps, Steps
 from glassformer.errors import GlassformerError
 from glassformer.models.transcriber import Transcriber
 from glassformer.models.transformer import LanguageModel, Transformer
-from glassformer.wording import counted
 
 CHUNK = {"cpu": 256, "cuda": 8192}  # tokens of prompts in a step
 
@@ -40,13 +38,14 @@ class Engine:
 
     Args:
         model: A language model, or an encoder-decoder, in evaluation mode.
-        pages, memory_pages: The memory for tokens, and for encoded sources.
+        pages: The memory for tokens.
+        memory_pages: That for encoded sources, as much by default; a language model has none.
         page_size: Tokens in a page.
         rows: The most requests to work on at a time.
-        chunk: The most tokens of prompts to read in a step; by default, what suits the device.
+        chunk: The most tokens of prompts to read in a step while others wait for a token, and an
+            eighth of what is read while none does; by default, what suits the device.
         exact: Whether an answer is the same to the last bit whatever runs beside it: each request
             is then computed by itself, which is slower.
-        dtype: Of keys and values; by default, that of autocast, or of the weights.
     """
 
     def __init__(
@@ -54,15 +53,15 @@ class Engine:
         model: LanguageModel | Transformer | Transcriber,
         *,
         pages: int,
-        memory_pages: int = 0,
+        memory_pages: int | None = None,
         page_size: int = 16,
         rows: int = 256,
         chunk: int | None = None,
         exact: bool = False,
-        dtype: torch.dtype | None = None,
     ) -> None:
+        memory_pages = pages if memory_pages is None else memory_pages
         self.decoder = PagedDecoder(
-            model, pages=pages, memory_pages=memory_pages, page_size=page_size, dtype=dtype
+            model, pages=pages, memory_pages=memory_pages, page_size=page_size
         )
         if chunk is None:
             whole = CHUNK.get(self.decoder.device.type, CHUNK["cpu"])
@@ -73,7 +72,7 @@ class Engine:
         self.steps = steps_for(self.decoder, rows=rows, exact=exact)
         self.chooser = Chooser(self.decoder.device)
         self.exact, self._submitted = exact, 0
-        self._started: deque[list[Choice]] = deque()  # steps whose tokens are not known yet
+        self._started: deque[list[Chosen]] = deque()  # steps whose tokens are not known yet
         self.searches = Searches(self.scheduler, self.steps)
 
     @property
@@ -90,8 +89,6 @@ class Engine:
         """Take a request; returns its number. It is refused if it could never fit."""
         if (request.source is None) != (self.decoder.sources is None):
             raise ValueError("an encoder-decoder needs a source with every request, others none")
-        if isinstance(request, SearchRequest) and not isinstance(self.steps, BranchingSteps):
-            raise ValueError("language models on a GPU do not search in the engine; use `decode`")
         size = self.decoder.tokens.table.num_embeddings
         if not all(0 <= token < size for token in request.prompt):
             raise ValueError(f"the prompt has a token that is not one of the model's {size:,}")
@@ -118,13 +115,7 @@ class Engine:
                 settings=self.chooser.settings(request),
                 tokens=[*request.prompt],
             )
-        if not self.scheduler.fits(branch):
-            count = 1 + len(branch.others)
-            raise GlassformerError(
-                f"the request could need {count * branch.most_tokens} tokens of memory in "
-                f"{counted(count, 'row')}, more than the engine has; lower decode.max_length or "
-                f"decode.beam.width, shorten the prompt, or give it more pages"
-            )
+        self.scheduler.refuse_too_large(branch)
         self.scheduler.waiting.append(branch)
         return branch.number
 
@@ -149,7 +140,8 @@ class Engine:
         """
         reading = self.scheduler.plan()
         due = self.steps.due()
-        started, found = list[Choice](), list[Progress]()
+        started, found = list[Chosen](), [failed(*one) for one in self.scheduler.failed.items()]
+        self.scheduler.failed.clear()
         if due:
             self._go_on(self.steps.scores(due), due, started, found)
         if reading:
@@ -168,15 +160,17 @@ class Engine:
 
     def answers(
         self, requests: Iterable[GenerationRequest | SearchRequest], *, ahead: int | None = None
-    ) -> Iterator[Hypothesis | None]:
-        """The answers to all of these, the best of a search, in order; None if one got stuck.
+    ) -> Iterator[Hypothesis]:
+        """The answers to all of these, the best of a search, in order.
+
+        Where a request has none, its error is raised in its turn.
 
         Args:
             ahead: The most requests to take before the first of them is answered; by default, all.
                 It begins with one and grows with every answer, so that the first one is quick.
         """
         rest, numbers = iter(requests), deque[int]()
-        found: dict[int, Hypothesis | None] = {}
+        found: dict[int, Progress] = {}
         finished = 0
         try:
             while True:
@@ -186,10 +180,10 @@ class Engine:
                 numbers += map(self.submit, islice(rest, room))
                 if not numbers:
                     return
-                done = {one.number: one.answer for one in self.step() if one.finished}
+                done = {one.number: one for one in self.step() if one.finished}
                 finished, found = finished + len(done), found | done
                 while numbers and numbers[0] in found:
-                    yield found.pop(numbers.popleft())
+                    yield found.pop(numbers.popleft()).best()
         finally:
             for number in numbers:
                 self.cancel(number)
@@ -198,7 +192,7 @@ class Engine:
         self,
         scores: Float[Tensor, "B V"],
         due: Sequence[Branch],
-        started: list[Choice],
+        started: list[Chosen],
         found: list[Progress],
     ) -> None:
         """Choose the next token of all that is being written."""
@@ -212,7 +206,7 @@ class Engine:
             )
 
     def _read(
-        self, reading: Sequence[Reading], started: list[Choice], found: list[Progress]
+        self, reading: Sequence[Reading], started: list[Chosen], found: list[Progress]
     ) -> None:
         """Read prompts, and choose the first token of those that were read to their end."""
         branches, counts = zip(*reading, strict=True)
@@ -230,7 +224,7 @@ class Engine:
 
     def _chosen(
         self, scores: Float[Tensor, "B V"], generations: Sequence[Generation], *, join: bool = False
-    ) -> Choice:
+    ) -> Chosen:
         """Choose the next token of each of these."""
         tokens, choice = self.chooser.choose(scores, generations)
         for one in generations:
@@ -238,7 +232,7 @@ class Engine:
         (self.steps.join if join else self.steps.put)(generations, tokens)
         return choice
 
-    def _added(self, choice: Choice) -> list[Progress]:
+    def _added(self, choice: Chosen) -> list[Progress]:
         """Add the tokens that were chosen, except to requests that had ended before."""
         found, ended = list[Progress](), list[Generation]()
         for generation, token, score, alternatives in choice.read():
@@ -249,7 +243,8 @@ class Engine:
             if last:
                 ended.append(generation)
                 answer = generation.answer()
-            found.append(Progress(generation.number, token, last, answer, score, alternatives))
+            known = score, alternatives, (), generation.error
+            found.append(Progress(generation.number, token, last, answer, *known))
         for generation in reversed(ended):  # so that no row moves that is about to leave
             self.steps.leave(generation)
             self.scheduler.finish(generation)

@@ -8,11 +8,10 @@ from torch import Tensor
 
 from glassformer.core.layout import Layout
 from glassformer.core.positions import Position
-from glassformer.core.positions.rotary import Rotary, partly_turned, turned
+from glassformer.core.positions.rotary import Rotary, Turns
 from glassformer.core.scoring import capped
 from glassformer.models.incremental.fused import FusedModel
 
-Turns = tuple[Float[Tensor, "N half"], Float[Tensor, "N half"]]  # cosines and sines
 # (number of the layer, heads of queries, keys and values) -> answers
 Attend = Callable[[int, Float[Tensor, "N HGG K"]], Float[Tensor, "N H K"]]
 
@@ -51,12 +50,3 @@ def embedded(fused: FusedModel, tokens: Int[Tensor, " N"], layout: Layout) -> Fl
 def turns_at(fused: FusedModel, positions: Int[Tensor, " N"]) -> Turns | None:
     """How queries and keys at these positions are rotated; None if they are not."""
     return fused.position.cos_sin(positions) if isinstance(fused.position, Rotary) else None
-
-
-def rotated(x: Float[Tensor, "N heads K"], turns: Turns | None) -> Float[Tensor, "N heads K"]:
-    """Queries or keys at their positions."""
-    if turns is None:
-        return x
-    cos, sin = (table[:, None].to(x.dtype) for table in turns)
-    whole = 2 * cos.shape[-1] == x.shape[-1]
-    return turned(x, cos, sin) if whole else partly_turned(x, cos, sin)

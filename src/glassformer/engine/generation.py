@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-
-from jaxtyping import Int
-from torch import Tensor
+from math import isnan
 
 from glassformer.config.decoding import DecodeConfig
 from glassformer.core.caches import Memory
+from glassformer.decode.no_answer import no_answer
 from glassformer.decode.paths import Hypothesis, Reason
+from glassformer.decode.rules import Rule
 from glassformer.decode.stopping import Stops
 from glassformer.errors import GlassformerError
 
@@ -68,12 +68,12 @@ class Settings:
 
     Attributes:
         decode: Of one of them; lengths, stop texts and the seed may differ.
-        banned: Tokens that are never chosen, on the device of the scores; None without any.
-        by_history: Whether the rules depend on the tokens before.
+        steady: The rules that do the same at every step.
+        by_history: Whether others depend on the tokens before, beyond their number.
     """
 
     decode: DecodeConfig
-    banned: Int[Tensor, " banned"] | None
+    steady: tuple[Rule, ...]
     by_history: bool
 
     @property
@@ -140,8 +140,8 @@ class Generation(Branch):
         settings: How a token is chosen.
         scores, alternatives: For each generated token: the model's log-probability, and the
             likeliest tokens.
-        reason: Why it ended; None while it goes on, or if it got stuck.
-        stuck: Whether no token was left to choose.
+        reason: Why it ended; None while it goes on, or without an answer.
+        error: Why it has none.
     """
 
     request: GenerationRequest
@@ -149,17 +149,17 @@ class Generation(Branch):
     scores: list[float] = field(default_factory=list)
     alternatives: list[Alternatives] = field(default_factory=list)
     reason: Reason | None = None
-    stuck: bool = False
+    error: GlassformerError | None = None
 
     @property
     def finished(self) -> bool:
         """Whether nothing more will be added."""
-        return self.stuck or self.cancelled or self.reason is not None
+        return self.error is not None or self.cancelled or self.reason is not None
 
     def add(self, token: int, score: float, alternatives: Alternatives) -> None:
         """Add a token; -1 if none was left to choose."""
-        if token < 0:
-            self.stuck = True
+        if token < 0 or isnan(score):
+            self.error = no_answer(is_nan=isnan(score))
             return
         self.tokens.append(token)
         self.scores.append(score)
@@ -172,7 +172,7 @@ class Generation(Branch):
             self.reason = "length"
 
     def answer(self) -> Hypothesis | None:
-        """The finished answer; None if it got stuck."""
+        """The finished answer; None without one."""
         if self.reason is None:
             return None
         total = sum(self.scores)

@@ -14,9 +14,10 @@ from glassformer.core.caches.paged import to_device
 from glassformer.core.kernels.forms import padded
 from glassformer.core.layout import Layout
 from glassformer.core.masks import causal
-from glassformer.engine.fused_step import Turns, fused_scores, rotated, turns_at
+from glassformer.core.positions.rotary import Turns, rotated
+from glassformer.core.steps.paged_attention import has_kernel
+from glassformer.engine.fused_step import fused_scores, turns_at
 from glassformer.engine.generation import Branch
-from glassformer.engine.paged_attention import has_kernel
 from glassformer.errors import GlassformerError
 from glassformer.models.blocks.transformer import TransformerBlock
 from glassformer.models.incremental.branching import keeps_keys
@@ -32,8 +33,7 @@ class PagedDecoder:
 
     Args:
         pages: Of the pool for tokens.
-        memory_pages: Of the pool for encoded sources; 0 for a language model.
-        dtype: Of keys and values; by default, that of autocast, or of the weights.
+        memory_pages: Of the pool for encoded sources; a language model has none.
 
     Attributes:
         fused: The model laid out for steps, if it can be.
@@ -46,7 +46,6 @@ class PagedDecoder:
         pages: int,
         memory_pages: int,
         page_size: int,
-        dtype: torch.dtype | None,
     ) -> None:
         decoder = model.decoder
         tokens = model.tokens if isinstance(model, LanguageModel) else model.target
@@ -60,7 +59,7 @@ class PagedDecoder:
         self.device, self.positions = weight.device, max_positions(decoder)
         blocks = [cast(TransformerBlock, block) for block in decoder.blocks]
         pages_like = partial(
-            pool_for, page_size=page_size, device=self.device, dtype=dtype or kept_dtype(weight)
+            pool_for, page_size=page_size, device=self.device, dtype=kept_dtype(weight)
         )
         self.pool, self.sources = pages_like([one.attention for one in blocks], pages), None
         self.fused = fused_model(model) if isinstance(model, LanguageModel) else None
@@ -123,7 +122,7 @@ class PagedDecoder:
         cache, kept = caches[number], has_kernel(self.device)
         qk, v = heads.split([layer.heads + layer.kv_heads, layer.kv_heads], dim=1)
         if kept:
-            from glassformer.engine.keeping_kernel import turn_and_keep
+            from glassformer.core.steps.keeping_kernel import turn_and_keep
 
             qk = turn_and_keep(heads, cache, layout, turns)
         else:

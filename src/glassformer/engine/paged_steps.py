@@ -19,9 +19,10 @@ from glassformer.core.caches.paged import to_device
 from glassformer.core.cuda_graphs import recording, side_stream
 from glassformer.core.layout import Layout
 from glassformer.core.positions import Position
-from glassformer.engine.fused_step import Turns, fused_scores, turns_at
+from glassformer.core.positions.rotary import Turns
+from glassformer.core.steps.paged_attention import attend_pages, has_kernel
+from glassformer.engine.fused_step import fused_scores, turns_at
 from glassformer.engine.generation import Branch
-from glassformer.engine.paged_attention import attend_pages, has_kernel
 from glassformer.engine.paged_decoder import PagedDecoder
 from glassformer.engine.steps import Steps
 from glassformer.models.blocks.transformer import TransformerBlock

@@ -11,7 +11,7 @@ from torch.utils._triton import has_triton
 
 from glassformer.core.caches.paged import to_device
 from glassformer.decode.request import Request
-from glassformer.decode.rules import build_rules
+from glassformer.decode.rules import Length, build_rules
 from glassformer.decode.scorer import log_probabilities
 from glassformer.decode.stepwise import choose_tokens
 from glassformer.decode.topk import topk
@@ -21,7 +21,7 @@ LogProbs = Float[Tensor, "B 1 V"]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Choice:
+class Chosen:
     """The tokens that were chosen for some requests, on their way from the device.
 
     Attributes:
@@ -73,18 +73,16 @@ class Chooser:
         key = config.method, filters, rules, config.alternatives, request.end
         found = self._known.get(key)
         if found is None:
-            words = [word[0] for word in request.forbidden if len(word) == 1]
-            long_words = len(words) < len(request.forbidden)
-            found = self._known[key] = Settings(
-                config,
-                to_device(words, self.device) if words else None,
-                long_words or config.repetition != 1 or config.no_repeat > 0,
-            )
+            asked = Request(end=request.end, forbidden=request.forbidden)
+            every = build_rules(asked, config, 1, self.device).rules
+            steady = tuple(rule for rule in every if rule.steady)
+            by_history = any(not rule.steady and not isinstance(rule, Length) for rule in every)
+            found = self._known[key] = Settings(config, steady, by_history)
         return found
 
     def choose(
         self, scores: Float[Tensor, "B V"], generations: Sequence[Generation]
-    ) -> tuple[Int[Tensor, " B"], Choice]:
+    ) -> tuple[Int[Tensor, " B"], Chosen]:
         """The next token of each request, -1 if none is left: on the device, and on their way."""
         kinds = {one.settings for one in generations}
         likeliest = None
@@ -98,7 +96,7 @@ class Chooser:
                 values, others = topk(log_probs[:, 0], most)
                 likeliest = to_host(others), to_host(values)
         arriving = to_host(tokens), to_host(found)
-        return tokens, Choice(generations, *arriving, likeliest, arrival(self.device))
+        return tokens, Chosen(generations, *arriving, likeliest, arrival(self.device))
 
     def _greedy(
         self, scores: Float[Tensor, "B V"], generations: Sequence[Generation]
@@ -134,7 +132,11 @@ class Chooser:
         return choose_tokens(allowed, noise[0], noise[1], config)[:, 0]
 
     def _allowed(self, log_probs: LogProbs, generations: Sequence[Generation]) -> LogProbs:
-        """Log-probabilities under the rules of these requests, which have the same settings."""
+        """Log-probabilities under the rules of these requests, which have the same settings.
+
+        Steady rules are called once for all, and `Length` is here for rows at different steps; with
+        rules that need the tokens before, each row is by itself.
+        """
         settings = generations[0].settings
         if settings.by_history:
             rows = [
@@ -142,8 +144,9 @@ class Chooser:
                 for row, one in enumerate(generations)
             ]
             return torch.cat(rows)
-        if settings.banned is not None:
-            log_probs = log_probs.index_fill(-1, settings.banned, -torch.inf)
+        nothing = torch.empty(len(log_probs), 1, 0, dtype=torch.long, device=self.device)
+        for rule in settings.steady:
+            log_probs = rule(log_probs, nothing)
         shortest, end = settings.decode.min_length, generations[0].request.end
         short = [row for row, one in enumerate(generations) if one.chosen < shortest]
         if short and end >= 0:

@@ -8,10 +8,11 @@ sequences stay in the pool until their pages are needed: a new prompt that begin
 from collections import OrderedDict, deque
 from collections.abc import Iterator
 
-from glassformer.core.caches import PagePool
-from glassformer.engine.generation import Branch, Source
+from glassformer.engine.generation import Branch
 from glassformer.engine.paged_decoder import PagedDecoder
 from glassformer.engine.prefixes import Prefixes
+from glassformer.errors import GlassformerError
+from glassformer.wording import counted
 
 ALONE = 8  # times as much of prompts is read while nobody else waits for a token,
 MOST = 32_768  # up to so many tokens
@@ -23,8 +24,8 @@ class Scheduler:
 
     Args:
         rows: The most requests to work on at a time.
-        chunk: The most tokens of prompts to read in a step, so that a long prompt does not hold
-            up the others; a multiple of the page size.
+        chunk: The most tokens of prompts to read in a step while others wait for a token, so that
+            a long prompt does not hold them up; a multiple of the page size.
         exact: Whether prompts share pages only where both are read in the same chunks.
     """
 
@@ -35,6 +36,7 @@ class Scheduler:
         self.running: dict[int, Branch] = {}
         self.reading: dict[int, Branch] = {}  # those whose prompts are not read to the end
         self.finished: OrderedDict[int, None] = OrderedDict()  # sequences that are still there
+        self.failed: dict[int, Exception] = {}  # requests whose sources could not be encoded
         page = chunk if exact else self.pool.page_size
         self.held, self.coming = Prefixes(page), Prefixes(page)  # what was read, and what will be
 
@@ -43,7 +45,7 @@ class Scheduler:
         """About how many the next step reads: the newest ones, those of prompts, and sources."""
         coming = sum(one.unread for one in self.reading.values())
         coming += sum(one.unread + one.source_length for one in self.waiting)
-        return len(self.running) + min(coming, self.chunk)
+        return len(self.running) + min(coming, self._allowance)
 
     def plan(self) -> list[Reading]:
         """Admit what fits; returns whose prompts are read next, and how much of each."""
@@ -53,6 +55,8 @@ class Scheduler:
             if len(self.running) + len(first.others) >= self.rows or not self._reserve(first):
                 break
             branch = self.waiting.popleft()
+            if not self._encode(branch):
+                continue
             self.running[branch.number] = self.reading[branch.number] = branch
             self.running |= {one.number: one for one in branch.others}
             encoded += branch.source_length
@@ -93,14 +97,29 @@ class Scheduler:
         while self.finished:
             self._drop_oldest()
 
-    def fits(self, branch: Branch) -> bool:
-        """Whether it could be admitted if it were the only one."""
-        sources = self.decoder.sources
-        if sources is not None and sources.pages_for(branch.source_length) > sources.pages:
-            return False
+    def refuse_too_large(self, branch: Branch) -> None:
+        """Refuse a request that could not even be admitted if it were the only one."""
+        sources, vectors = self.decoder.sources, branch.source_length
+        if sources is not None and sources.pages_for(vectors) > sources.pages:
+            raise GlassformerError(
+                f"the source could have {vectors:,} vectors, more than the engine has memory for; "
+                f"shorten it, or give the engine more memory_pages"
+            )
         count = 1 + len(branch.others)
         pages = count * self.pool.pages_for(branch.most_tokens)
-        return count <= self.rows and pages <= self.pool.pages
+        if count > self.rows or pages > self.pool.pages:
+            raise GlassformerError(
+                f"the request could need {count * branch.most_tokens} tokens of memory in "
+                f"{counted(count, 'row')}, more than the engine has; lower decode.max_length or "
+                f"decode.beam.width, shorten the prompt, or give it more pages"
+            )
+
+    @property
+    def _allowance(self) -> int:
+        """The most tokens of prompts that the next step reads."""
+        if len(self.reading) < len(self.running):  # others wait for a token
+            return self.chunk
+        return max(self.chunk, min(ALONE * self.chunk, MOST))
 
     def _reserve(self, branch: Branch) -> bool:
         """Open the sequences of a request, if all pages that they may need are certain."""
@@ -125,20 +144,23 @@ class Scheduler:
             self.pool.reserve(one.sequence, branch.most_tokens)
         if sources is None:
             self.coming.add(branch.sequence, branch.prompt)
-        elif branch.origin is not None:
-            self._encode(branch, branch.origin, sources)
         return True
 
-    def _encode(self, branch: Branch, origin: Source, sources: PagePool) -> None:
-        """Encode the source of a request, whose branches share its pages."""
+    def _encode(self, branch: Branch) -> bool:
+        """Encode the source of a request, if it has one; whether that succeeds."""
+        sources, origin = self.decoder.sources, branch.origin
+        if sources is None or origin is None:
+            return True
         try:
             branch.source = self.decoder.keep(origin.encode())
-        except Exception:
+        except Exception as error:  # of this request alone: the others go on
             for one in (branch, *branch.others):
                 self.pool.close(one.sequence)
-            raise
-        for one in branch.others:
+            self.failed[branch.number] = error
+            return False
+        for one in branch.others:  # they share its pages
             one.source = sources.fork(branch.source)
+        return True
 
     def _make_room(self, needed: int) -> bool:
         """Drop finished sequences, oldest first, until so many pages are free."""
@@ -155,9 +177,7 @@ class Scheduler:
 
     def _chunks(self) -> Iterator[Reading]:
         """As much of the prompts as a step may read, first come, first served."""
-        left = self.chunk
-        if len(self.reading) == len(self.running):  # nobody else waits for a token
-            left = max(left, min(ALONE * left, MOST))
+        left = self._allowance
         for branch in self.reading.values():
             count = min(left, branch.unread)
             if self.exact:  # always the same chunks, whoever else reads

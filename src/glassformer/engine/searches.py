@@ -6,10 +6,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from glassformer.core.caches.paged import to_device
-from glassformer.decode.paths import Hypothesis
-from glassformer.engine.progress import Progress
+from glassformer.decode.no_answer import no_answer
+from glassformer.engine.progress import Progress, failed
 from glassformer.engine.scheduler import Scheduler
-from glassformer.engine.searching import SearchBranch, Searching
+from glassformer.engine.searching import Finished, SearchBranch, Searching
 from glassformer.engine.steps import BranchingSteps, Steps
 from glassformer.errors import GlassformerError
 
@@ -40,20 +40,19 @@ class Searches:
                 apart = (self.begin([one], scores[[row]]) for row, one in enumerate(firsts))
                 return [progress for found in apart for progress in found]
             self.end(firsts[0])
-            return [Progress(firsts[0].number, -1, finished=True, answer=None, error=error)]
+            return [failed(firsts[0].number, error)]
         self._running.append(searching)
         if searching.firsts:
             tokens = [one.tokens[-1] for one in searching.branches]
             self.steps.join(searching.branches, to_device(tokens, scores.device))
-        return [self._ended(*one) for one in finished]
+        return list(map(self._ended, finished))
 
     def advance(
         self, searching: Searching, scores: Float[Tensor, "branches V"]
     ) -> Iterator[Progress]:
         """A step of searches that go on together."""
         finished, parents = searching.advance(scores)
-        for first, answers in finished:
-            yield self._ended(first, answers)
+        yield from map(self._ended, finished)
         if searching.firsts:
             assert isinstance(self.steps, BranchingSteps)  # or no search would have been accepted
             self.steps.reorder(searching.branches, parents)
@@ -67,7 +66,10 @@ class Searches:
             first.searching.leave(first)
         self.scheduler.cancel(first.number)
 
-    def _ended(self, first: SearchBranch, answers: Sequence[Hypothesis]) -> Progress:
-        self.end(first)
-        answer = answers[0] if answers else None
-        return Progress(first.number, -1, finished=True, answer=answer, others=tuple(answers[1:]))
+    def _ended(self, found: Finished) -> Progress:
+        number = found.first.number
+        self.end(found.first)
+        if not found.answers:
+            return failed(number, no_answer(is_nan=found.is_nan))
+        best, *others = found.answers
+        return Progress(number, -1, finished=True, answer=best, others=tuple(others))

@@ -6,6 +6,7 @@ step it says which branch each of them continues.
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -18,7 +19,17 @@ from glassformer.decode.scorer import log_probabilities
 from glassformer.decode.searches import branches_of, stepped_search
 from glassformer.engine.generation import Branch, Source
 
-Finished = tuple["SearchBranch", list[Hypothesis]]
+
+class Finished(NamedTuple):
+    """A search that has ended.
+
+    Attributes:
+        answers: The best first; none if the rules allowed no token, or scores were not numbers.
+    """
+
+    first: "SearchBranch"
+    answers: list[Hypothesis]
+    is_nan: bool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,7 +123,9 @@ class Searching:
         if any(done):
             ended = [row for row in range(rows) if done[row]]
             paths = self.search.answers().select_rows(torch.tensor(ended, device=self.device))
-            finished = list(zip((self.firsts[row] for row in ended), paths.answers(), strict=True))
+            firsts = [self.firsts[row] for row in ended]
+            is_nan = paths.total.isnan().any(1).tolist()
+            finished = list(map(Finished, firsts, paths.answers(), is_nan))
             keep = [row for row in range(rows) if not done[row]]
             tokens, parents = tokens[keep], parents[keep]
             self._keep(keep)

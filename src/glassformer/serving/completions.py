@@ -15,6 +15,7 @@ from glassformer.decode.paths import Hypothesis
 from glassformer.engine import GenerationRequest
 from glassformer.serving.errors import RefusedError, json_response
 from glassformer.serving.generation import Generator, Piece, Scored, Writing
+from glassformer.serving.metrics import Metrics
 from glassformer.serving.models import Models, ServedModel
 from glassformer.serving.predictions import as_list
 from glassformer.serving.schemas import CompletionRequest
@@ -35,14 +36,11 @@ def add_completions(app: FastAPI, models: Models, limits: Limits) -> None:
     @app.post(PATH, summary="Continue texts.", name="completions")
     async def complete(body: CompletionRequest, request: Request) -> Response:
         model = models.find(body.model, PATH)
-        completion = Completion(model, body, as_list(body.prompt, limits, "prompt"), limits)
+        prompts = as_list(body.prompt, limits, "prompt")
+        completion = Completion(model, body, prompts, limits, models.metrics)
         if body.stream:
             return EventStream(completion.chunks(), limits.seconds, model)
-        whole = await answered(request, completion.whole(), limits.seconds, model)
-        usage = whole["usage"]
-        for kind in ("prompt", "completion"):
-            models.metrics.tokens.labels(model.name, kind).inc(usage[f"{kind}_tokens"])
-        return json_response(whole)
+        return json_response(await answered(request, completion.whole(), limits.seconds, model))
 
 
 @dataclass
@@ -53,6 +51,7 @@ class Completion:
     body: CompletionRequest
     prompts: list[str]
     limits: Limits
+    metrics: Metrics
 
     def __post_init__(self) -> None:
         body = self.body
@@ -117,10 +116,15 @@ class Completion:
         """What the engine writes."""
         texts = len(self.prompts) * self.body.n
         streams = [self.writer.stream() for _ in range(texts)] if stream else ()
-        async for piece in self.generator.write(Writing(self.requests, streams)):
-            if piece.found is not None:
-                self.written_tokens += len(piece.found.token_scores)
-            yield piece
+        try:
+            async for piece in self.generator.write(Writing(self.requests, streams)):
+                if piece.found is not None:
+                    self.written_tokens += len(piece.found.token_scores)
+                yield piece
+        finally:
+            counted = {"prompt": self.prompt_tokens, "completion": self.written_tokens}
+            for kind, tokens in counted.items():
+                self.metrics.tokens.labels(self.model.name, kind).inc(tokens)
 
     async def whole(self) -> dict[str, Any]:
         """The answer, once all texts are complete."""
@@ -207,7 +211,7 @@ def scored(found: Hypothesis) -> list[Scored]:
 
 
 def decoding(body: CompletionRequest, default: DecodeConfig) -> dict[str, Any]:
-    """The decoding settings of a request, nested; the engine has no beams."""
+    """The decoding settings of a request, nested; language models do not search in the engine."""
     method = "greedy" if default.method == "beam" else default.method
     values: dict[str, Any] = {"alternatives": body.logprobs or 0, "best": 1, "method": method}
     if body.max_tokens is not None:

@@ -12,7 +12,6 @@ from functools import partial
 from glassformer.decode.paths import Hypothesis
 from glassformer.engine import Engine, GenerationRequest, Progress, SearchRequest
 from glassformer.engine.generation import Alternatives
-from glassformer.errors import GlassformerError
 from glassformer.models.transcriber import Transcriber
 from glassformer.models.transformer import LanguageModel, Transformer
 from glassformer.serving.settings import EngineMemory
@@ -21,9 +20,6 @@ from glassformer.serving.worker import Source, Worker
 from glassformer.tasks.served import TextStream
 
 PAGE = 16  # tokens
-STUCK = (
-    "the given rules allow no token; forbid less, or lower decode.min_length and decode.no_repeat"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +85,9 @@ class Generator(Source):
         threads: Threads,
     ) -> None:
         self.worker, self.inference, self.threads = worker, inference, threads
-        pages, has_source = -(-memory.tokens // PAGE), not isinstance(model, LanguageModel)
+        pages = -(-memory.tokens // PAGE)
         with inference():
-            self.engine = Engine(
-                model,
-                pages=pages,
-                memory_pages=pages if has_source else 0,
-                page_size=PAGE,
-                rows=memory.rows,
-            )
+            self.engine = Engine(model, pages=pages, page_size=PAGE, rows=memory.rows)
         self.open: dict[int, Writing] = {}  # by number in the engine
 
     async def write(self, writing: Writing) -> AsyncIterator[Piece]:
@@ -162,7 +152,8 @@ class Generator(Source):
         if progress.finished:
             del self.open[progress.number]
             if progress.answer is None:
-                self._tell(writing, progress.error or GlassformerError(STUCK))
+                assert progress.error is not None
+                self._tell(writing, progress.error)
                 return
         if not writing.streams:
             if progress.finished:

@@ -92,7 +92,7 @@ def engine_side(
 
     def generate() -> TokenRows:
         engine.forget()  # what the last turn has read
-        return [found.tokens for found in engine.answers(requests) if found is not None]
+        return [found.tokens for found in engine.answers(requests)]
 
     return generate
 

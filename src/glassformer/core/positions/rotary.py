@@ -20,6 +20,7 @@ from glassformer.core.positions.base import Position
 from glassformer.core.shapes import ByHead, NewKeys, Queries
 
 LOOKED_UP = 4096  # positions whose angles are kept in a table
+Turns = tuple[Float[Tensor, "N half"], Float[Tensor, "N half"]]  # cosines and sines of positions
 
 
 class Scaling(ABC):
@@ -214,3 +215,12 @@ def partly_turned(
     """Rotate as many channels as there are angles for; the others stay as they are."""
     first, rest = x.split([2 * cos.shape[-1], x.shape[-1] - 2 * cos.shape[-1]], dim=-1)
     return torch.cat([turned(first, cos, sin), rest], dim=-1)
+
+
+def rotated(x: Float[Tensor, "N heads K"], turns: Turns | None) -> Float[Tensor, "N heads K"]:
+    """Queries or keys at their positions."""
+    if turns is None:
+        return x
+    cos, sin = (table[:, None].to(x.dtype) for table in turns)
+    whole = 2 * cos.shape[-1] == x.shape[-1]
+    return turned(x, cos, sin) if whole else partly_turned(x, cos, sin)

@@ -92,19 +92,36 @@ class GeneratePredictor(TextPredictor[GenerateTask], TokenWriter):
             yield from self._in_batches(model, chain(first, rest))
 
     def _at_once(self, model: LanguageModel, texts: Iterable[str]) -> Iterator[Prediction]:
-        """Predictions by the engine: a continuation that ends makes room for the next prompt."""
+        """Predictions by the engine, but for prompts that are too long for its memory."""
+        rest, too_long = iter(texts), list[str]()
+        while True:
+            yield from self._by_engine(model, rest, too_long)
+            if not too_long:
+                return
+            yield from self._in_batches(model, [too_long.pop()])
+
+    def _by_engine(
+        self, model: LanguageModel, texts: Iterator[str], too_long: list[str]
+    ) -> Iterator[Prediction]:
+        """A continuation that ends makes room for the next prompt; ends with one that is too long.
+
+        Args:
+            too_long: To which that one is added.
+        """
         tokens = TOGETHER * (self.task.settings.max_length + self.decode.max_length)
         open_now: deque[tuple[str, int]] = deque()
 
         def requests() -> Iterator[GenerationRequest]:
             for text in texts:
                 prompt = self._prompt(text)
+                if len(prompt) + self.decode.max_length > tokens:
+                    too_long.append(text)
+                    return
                 open_now.append((text, len(prompt)))
                 yield self._generation(prompt)
 
         with borrowed_engine(model, tokens=tokens, rows=TOGETHER) as engine:
             for found in engine.answers(requests(), ahead=TOGETHER):
-                assert found is not None  # there is always a token that may be generated
                 yield self._prediction(*open_now.popleft(), [found])
 
     def _in_batches(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:

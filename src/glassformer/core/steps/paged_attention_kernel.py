@@ -1,4 +1,4 @@
-"""The kernel of paged attention, in Triton; import it only where Triton is.
+"""`paged_attention` as a kernel in Triton, for CUDA.
 
 One program for each request and each head of queries. It reads the keys of the past from their
 pages, block by block, with a running softmax (Dao et al., 2022), adds the newest token, and writes
@@ -11,7 +11,8 @@ import triton.language as tl
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from glassformer.engine.fused_step import Turns
+from glassformer.core.positions.rotary import Turns
+from glassformer.core.steps.rotation_kernel import turned
 
 MOST_KEYS = 32  # at a time,
 STAGES = 4  # of which so many are on their way,
@@ -65,17 +66,10 @@ def _kernel(  # type: ignore[no-untyped-def]
     q_at, k_at = q + row * q_row + head * q_head, k + row * k_row + kv_head * k_head
     query = tl.load(q_at + at_k, mask=in_k, other=0.0).to(tl.float32)
     key = tl.load(k_at + at_k, mask=in_k, other=0.0).to(tl.float32)
-    if HALF > 0:  # rotate channel j together with channel j + HALF
-        turns = at_k < 2 * HALF
-        pair = row * HALF + at_k % HALF
-        cosine = tl.load(cos + pair, mask=turns, other=1.0)
-        sine = tl.load(sin + pair, mask=turns, other=0.0)
-        sine = tl.where(at_k < HALF, -sine, sine)
-        other = tl.where(at_k < HALF, at_k + HALF, at_k - HALF)
-        other_q = tl.load(q_at + other, mask=turns, other=0.0).to(tl.float32)
-        other_k = tl.load(k_at + other, mask=turns, other=0.0).to(tl.float32)
-        query = query * cosine + other_q * sine
-        key = key * cosine + other_k * sine
+    if HALF > 0:
+        turns, pairs = at_k < 2 * HALF, row * HALF
+        query = turned(query, q_at + at_k, cos + pairs, sin + pairs, at_k, turns, HALF)
+        key = turned(key, k_at + at_k, cos + pairs, sin + pairs, at_k, turns, HALF)
     query = query * scale
     new_k = key.to(k_pages.dtype.element_ty)
     new_v = tl.load(v + row * v_row + kv_head * v_head + at_w, mask=in_w, other=0.0)

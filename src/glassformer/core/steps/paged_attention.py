@@ -1,7 +1,7 @@
 """Attention of the newest token of each row, to keys and values that lie in pages.
 
 The token is written into its page, after those that the row already has. `reference` gathers the
-pages and is the one to read; on CUDA a kernel reads them where they are (`paged_kernel`).
+pages and is the one to read; on CUDA a kernel reads them where they are (`paged_attention_kernel`).
 """
 
 from collections.abc import Callable
@@ -11,8 +11,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.utils._triton import has_triton
 
+from glassformer.core.positions.rotary import Turns, rotated
 from glassformer.core.scoring import capped
-from glassformer.engine.fused_step import Turns, rotated
 
 
 def has_kernel(device: torch.device) -> bool:
@@ -45,7 +45,7 @@ def attend_pages(
     """
     run: Callable[..., Tensor] = reference
     if has_kernel(q.device):
-        from glassformer.engine.paged_kernel import attend
+        from glassformer.core.steps.paged_attention_kernel import attend
 
         run = attend
     return run(

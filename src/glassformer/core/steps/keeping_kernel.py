@@ -1,6 +1,6 @@
 """The queries, keys and values of prompts, turned and put into their pages: one kernel in Triton.
 
-One program for each token. Import it only where Triton is.
+One program for each token.
 """
 
 import triton
@@ -10,7 +10,8 @@ from torch import Tensor
 
 from glassformer.core.caches.paged_cache import PagedCache
 from glassformer.core.layout import Layout
-from glassformer.engine.fused_step import Turns
+from glassformer.core.positions.rotary import Turns
+from glassformer.core.steps.rotation_kernel import turned
 
 
 @triton.jit
@@ -18,7 +19,7 @@ def _kernel(  # type: ignore[no-untyped-def]
     heads,
     cos,
     sin,
-    turned,
+    answer,
     k_pages,
     v_pages,
     pages,
@@ -36,16 +37,10 @@ def _kernel(  # type: ignore[no-untyped-def]
     head, channel = c // K, c % K
     at = heads + token * ((TURNED + GROUPS) * K)
     x = tl.load(at + c, mask=head < TURNED + GROUPS, other=0.0)
-    if HALF > 0:  # rotate channel j together with channel j + HALF
-        turns = (head < TURNED) & (channel < 2 * HALF)
-        pair = token * HALF + channel % HALF
-        cosine = tl.load(cos + pair, mask=turns, other=1.0)
-        sine = tl.load(sin + pair, mask=turns, other=0.0)
-        sine = tl.where(channel < HALF, -sine, sine)
-        partner = tl.where(channel < HALF, c + HALF, c - HALF)
-        other = tl.load(at + partner, mask=turns, other=0.0).to(tl.float32)
-        x = (x.to(tl.float32) * cosine + other * sine).to(x.dtype)
-        tl.store(turned + token * (TURNED * K) + c, x, mask=head < TURNED)
+    if HALF > 0:
+        turns, pairs = (head < TURNED) & (channel < 2 * HALF), token * HALF
+        x = turned(x, at + c, cos + pairs, sin + pairs, channel, turns, HALF).to(x.dtype)
+        tl.store(answer + token * (TURNED * K) + c, x, mask=head < TURNED)
     place = (tl.load(pages + token) * SIZE + tl.load(slots + token)) * (GROUPS * K)
     tl.store(k_pages + place + c - QUERIES * K, x, mask=(head >= QUERIES) & (head < TURNED))
     tl.store(v_pages + place + c - TURNED * K, x, mask=(head >= TURNED) & (head < TURNED + GROUPS))
@@ -58,13 +53,13 @@ def turn_and_keep(
     size, groups, width = cache.k_pages.shape[1:]
     queries = heads.shape[1] - 2 * groups
     qk = heads[:, : queries + groups]
-    turned = qk if turns is None else qk.new_empty(qk.shape)
+    answer = qk if turns is None else qk.new_empty(qk.shape)
     cos, sin = (heads, heads) if turns is None else turns
     _kernel[(len(heads),)](
         heads,
         cos,
         sin,
-        turned,
+        answer,
         cache.k_pages,
         cache.v_pages,
         *cache.places(layout),
@@ -75,4 +70,4 @@ def turn_and_keep(
         HALF=0 if turns is None else cos.shape[1],
         ROOM=triton.next_power_of_2(heads.shape[1] * width),
     )
-    return turned
+    return answer

@@ -79,9 +79,10 @@ def test_the_command_prints_every_contest_of_the_miniature(capsys):
     assert f"one: {GPT_FAST}" in found["notes"]
 
 
-def test_what_belongs_on_another_device_is_left_out_with_a_line(capsys):
-    assert main(["bench", "generate", "--device", "cpu", "--only", "one"]) == 0
-    assert "one: left out, it is measured on cuda" in capsys.readouterr().out
+@pytest.mark.parametrize(("kind", "work"), [("generate", "one"), ("train", "pairs")])
+def test_what_belongs_on_another_device_is_left_out_with_a_line(capsys, kind, work):
+    assert main(["bench", kind, "--device", "cpu", "--only", work]) == 0
+    assert f"{work}: left out, it is measured on cuda" in capsys.readouterr().out
 
 
 def test_unknown_work_is_refused(capsys):

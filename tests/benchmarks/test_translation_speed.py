@@ -1,11 +1,9 @@
 """`glassformer bench translate`: the same weights on all sides, the same work, and a report."""
 
 import json
-import runpy
 import signal
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -17,7 +15,6 @@ from glassformer.errors import install
 
 CPU = torch.device("cpu")
 TINY = Size(vocabulary=101, dim=24, depth=2, heads=3, hidden=37)
-PROGRAM = Path(__file__).parents[2] / "benchmarks" / "translate.py"
 LINE = ["bench", "translate", "--device", "cpu", "--threads", "1", "--rounds", "1"]
 
 needs_hugging_face = pytest.mark.usefixtures("_hugging_face")
@@ -74,11 +71,8 @@ def test_ragged_rows_write_as_much_on_both_sides(width):
 
 
 @needs_hugging_face
-def test_the_program_reports_every_pair_and_who_agrees(capsys, monkeypatch):
-    monkeypatch.setattr(sys, "argv", [str(PROGRAM), *LINE[2:], "--json"])
-    with pytest.raises(SystemExit) as left:
-        runpy.run_path(str(PROGRAM), run_name="__main__")
-    assert left.value.code == 0
+def test_the_command_reports_every_pair_and_who_agrees(capsys):
+    assert main([*LINE, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["machine"]["batch"], found["machine"]["dtype"]) == (5, "float32")
     missing = marian.no_ctranslate2(CPU)

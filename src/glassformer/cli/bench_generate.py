@@ -43,31 +43,29 @@ def generate(
 
     Example: glassformer bench generate --only small --threads 2
     """
+    from glassformer.benchmarks.entries import measured_here
     from glassformer.benchmarks.generation.contest import Bench
     from glassformer.benchmarks.generation.works import ENTRIES
 
     found = find_device(device, threads)
     refuse_unknown(only, ENTRIES)
     bench = Bench(device=found, peers=peers, rounds=rounds, small=small)
-    show(run_generation(only or list(ENTRIES), bench, as_json=json), json)
+    here, elsewhere = measured_here(only, ENTRIES, found, small=small)
+    show(run_generation(here, bench, elsewhere, as_json=json), json)
 
 
-def run_generation(names: list[str], bench: "Bench", *, as_json: bool) -> "GenerationReport":
-    """Measure all of these that belong on this device; miniatures run on any."""
+def run_generation(
+    names: list[str], bench: "Bench", notes: list[str], *, as_json: bool
+) -> "GenerationReport":
+    """Measure all of these; what cannot be measured here is left out with a note."""
     from glassformer.benchmarks.generation.report import GenerationReport
-    from glassformer.benchmarks.generation.works import ENTRIES, measure
+    from glassformer.benchmarks.generation.works import measure
     from glassformer.benchmarks.report import busy, describe_machine
 
     facts = describe_machine(bench.device, bench.rounds)
     del facts["batch"]
-    here = [name for name in names if bench.small or ENTRIES[name].device == bench.device.type]
-    elsewhere = [
-        f"{name}: left out, it is measured on {ENTRIES[name].device}"
-        for name in names
-        if name not in here
-    ]
     report = GenerationReport(
-        machine=facts, notes=busy() + elsewhere, sections={name: [] for name in here}
+        machine=facts, notes=busy() + notes, sections={name: [] for name in names}
     )
-    measure_each(report, here, partial(measure, bench=bench), as_json=as_json)
+    measure_each(report, names, partial(measure, bench=bench), as_json=as_json)
     return report

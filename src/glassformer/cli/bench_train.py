@@ -45,13 +45,14 @@ def bench_train(
 
     Example: glassformer bench train --only pairs --only reviews
     """
+    from glassformer.benchmarks.entries import measured_here
     from glassformer.benchmarks.training.race import Bench
     from glassformer.benchmarks.training.sizes import FULL, SMALL
     from glassformer.benchmarks.training.works import ENTRIES
 
     found = find_device(device, threads)
     refuse_unknown(only, ENTRIES)
-    here = [name for name, entry in ENTRIES.items() if small or entry.device == found.type]
+    here, elsewhere = measured_here(only, ENTRIES, found, small=small)
     with tempfile.TemporaryDirectory(prefix="glassformer-") as folder:
         bench = Bench(
             device=found,
@@ -62,11 +63,13 @@ def bench_train(
             seconds=0.05 if small else seconds,
             warm_ups=1 if small else 5,
         )
-        report = run_training(only or here, bench, as_json=json)
+        report = run_training(here, bench, elsewhere, as_json=json)
     show(report, json)
 
 
-def run_training(names: list[str], bench: "Bench", *, as_json: bool) -> "SpeedReport":
+def run_training(
+    names: list[str], bench: "Bench", notes: list[str], *, as_json: bool
+) -> "SpeedReport":
     """Measure all of these; what cannot be measured here is left out with a note."""
     from glassformer.benchmarks.report import busy, describe_machine
     from glassformer.benchmarks.training.speed_report import SpeedReport
@@ -74,6 +77,6 @@ def run_training(names: list[str], bench: "Bench", *, as_json: bool) -> "SpeedRe
 
     facts = describe_machine(bench.device, bench.rounds) | {"seconds": bench.seconds}
     del facts["batch"]
-    report = SpeedReport(machine=facts, notes=busy(), sections={name: [] for name in names})
+    report = SpeedReport(machine=facts, notes=busy() + notes, sections={name: [] for name in names})
     measure_each(report, names, partial(measure, bench=bench), as_json=as_json)
     return report

@@ -9,26 +9,18 @@ To add one, write a function that yields contests, and list it in ENTRIES.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 
+from glassformer.benchmarks.entries import OURS, Entry, clear
 from glassformer.benchmarks.generation.contest import Bench, Contest, Side, TokenRows
 from glassformer.benchmarks.generation.engine_contest import ragged
 from glassformer.benchmarks.generation.loop_contests import many, one, small
 from glassformer.benchmarks.timing import Comparison, compared, no_collection
-from glassformer.benchmarks.training.works import OURS, clear
 
 WARM_UPS = 2  # after the first call, which compiles
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """Something to measure on a kind of device."""
-
-    device: str
-    contests: Callable[[Bench], Iterator[Contest]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

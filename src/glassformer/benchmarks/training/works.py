@@ -12,12 +12,12 @@
 To add one, write a function that yields contests, and list it in ENTRIES.
 """
 
-import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 
+from glassformer.benchmarks.entries import OURS, Entry, clear
 from glassformer.benchmarks.timing import Comparison, compared
 from glassformer.benchmarks.training.layer_contests import encoder_layers
 from glassformer.benchmarks.training.nanogpt import language_models
@@ -25,16 +25,7 @@ from glassformer.benchmarks.training.pair_contests import chosen_pairs, dates, f
 from glassformer.benchmarks.training.race import Bench, Contest, Entrant, enter, race
 from glassformer.benchmarks.training.text_contests import gaps, languages, reviews
 
-OURS = "glassformer"
 PEAKS = {"H100": 989e12, "H200": 989e12, "A100": 312e12}  # bf16 operations per second, dense
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """Something to measure on a kind of device."""
-
-    device: str
-    contests: Callable[[Bench], Iterator[Contest]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,14 +113,6 @@ def peak_of(device: torch.device) -> float | None:
         return None
     name = torch.cuda.get_device_name(device)
     return next((peak for part, peak in PEAKS.items() if part in name), None)
-
-
-def clear(device: torch.device) -> None:
-    """Forget compiled models and free memory, so that contests do not affect one another."""
-    gc.collect()
-    if device.type == "cuda":
-        torch.compiler.reset()
-        torch.cuda.empty_cache()
 
 
 ENTRIES = {

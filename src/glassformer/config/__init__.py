@@ -5,7 +5,11 @@
     data        where samples come from, and how they become batches
     decoding    how sequences are generated
     training    how a model is trained
+    run         all of it, and the settings of the job: the config.toml of a run
     values      records from TOML and back, and merging of settings
+    checks      checks of the values of a record
+    unused      settings that a model ignores, refused
+    own_code    code that a setting names, imported only when a person allows it
 
 To vary a record, use `dataclasses.replace`.
 """

@@ -2,16 +2,32 @@
 
     decode         the answers of all rows, by the method of a DecodeConfig
     token_by_token the same with every token as soon as it is chosen; not for beam search
-    Scorer         its input: a function from tokens and state to scores (`scorer.py`)
+    Scorer         its input: a function from tokens and state to scores
     Request        what each row must and must not contain, as tokens
-    RequiredWords  what counts as having all required words (`automaton.py`)
+    RequiredWords  what counts as having all required words
     Hypothesis     an answer, with the model's log-probability of every token
     cancelling     ends a search that nobody waits for
-    Fusion         a language model whose scores are added (`fusion.py`)
-    ctc            searches without a decoder, over the scores of every frame (`ctc/`)
+    Fusion         a language model whose scores are added
+    ctc            searches without a decoder, over the scores of every frame
 
 Nothing here knows models or tokenizers; `glassformer.models.incremental` turns models into scorers.
-Read `stepwise.py` first, then `beam.py`.
+Read `stepwise.py` first, then `beam.py`. In reading order:
+
+scorer, request      what is needed of a model, and of each row
+rules, filters       constraints on the next token; which ones sampling may choose from
+noise                random noise that belongs to a sequence, whatever else is decoded
+stepwise             one token after another: the likeliest, or a random one
+greedy_kernel        the likeliest token in two kernels in Triton
+active_rows          which rows are still being decoded
+stopping             texts at which decoding ends
+paths                the tokens along every branch, and the answers they become
+no_answer            the error for a row without any
+penalties            how hypotheses of different lengths are compared
+topk                 exact top-k over a large vocabulary, without sorting it
+beam, beam_steps     beam search; which branch continues which, step by step
+automaton, required  required words, and beam search for answers that have them all
+fusion               the scores of a language model, added while searching
+searches             searches that are advanced from outside, a step at a time
 """
 
 from collections.abc import Callable

@@ -1,8 +1,16 @@
 """Scores with intervals, calibration, and paired tests of two systems.
 
-Everything takes numpy arrays and knows nothing of models. `classification`, `translation` and
-`ranking` have the scores. `ratios` has the intervals of shares and rates, `calibration_error` its
-own, and `intervals` those of any other score that is a function of sums over rows; a new job's
-scores bring their sums and nothing else. `paired` compares two systems, `styles` says how scores
-are written.
+Everything takes numpy arrays and knows nothing of models.
+
+    classification      the scores of labels; translation: of texts; ranking: of lists
+    error_rates         exact matches and edit rates; sacre: BLEU, chrF and TER
+    calibration         how far confidence can be trusted, and temperatures that mend it
+    measurement         a score as a function of sums over rows
+    intervals           the interval of any such score, by the bootstrap
+    ratios              that of shares and rates; calibration_error has its own
+    paired              two systems on the same rows
+    seeds               trainings that differ only in their seed
+    styles              how scores are written
+
+A new job's scores bring their sums and nothing else.
 """

@@ -6,6 +6,7 @@ task         what training needs
 predictor    predictions for new inputs
 served       what a predictor can do beside predicting, for a server
 reporter     scores, compared with a baseline
+explainer    what of a prediction can be explained
 extension    more samples, made with another run
 first_stage  another job that may train first
 shared/      what several jobs share

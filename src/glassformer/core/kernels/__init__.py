@@ -7,9 +7,12 @@
     packed  variable-length flash attention                 what runs on packed batches
     flex    masks and biases compiled into the kernel       long sequences with unusual masks
 
-All give the same answer. Each declares what it supports, and `choose` picks from that. To add one,
-write a file with a function (q, k, v, call) -> answer and a `Kernel` that says what it supports,
-and list it here; the tests then compare it with `loop`.
+All give the same answer. Each declares what it supports (`call.py`), and `choose` picks from that;
+`forms` converts batches in the other layout. For short rows on a GPU, `packed` uses kernels of its
+own (`short_rows`, in Triton: `short_rows_kernel`).
+
+To add one, write a file with a function (q, k, v, call) -> answer and a `Kernel` that says what it
+supports, and list it here; the tests then compare it with `loop`.
 """
 
 from glassformer.core.kernels.call import Call, Kernel, Supports

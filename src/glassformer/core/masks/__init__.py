@@ -5,8 +5,8 @@ a whole sequence, for one new token against a cache, and for sequences packed en
 not a mask: it follows from the `Layout`. A mask is an immutable value (it compares, hashes and
 prints as what it is), so a kernel can inspect it and use its own fast path.
 
-To add a rule, write one frozen dataclass with `sees`, in `rules` or `tables`, and a picture of it
-in tests/core/test_masks.py.
+`base` has how rules combine and how they become tensors. To add a rule, write one frozen dataclass
+with `sees`, in `rules` or `tables`, and a picture of it in tests/core/test_masks.py.
 """
 
 from glassformer.core.masks.base import Both, Either, Mask

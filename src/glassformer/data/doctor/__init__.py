@@ -9,5 +9,5 @@ default_checks  checks for any data: empty rows, duplicates, rows shared by spli
 files           encodings, and rows mistaken for headers
 reading         files as checks see them
 examination     all rows shown to all checks
-cleaning        a copy without the dropped rows
+cleaning        a copy without the dropped rows; repairs: what it changes in the others
 """

@@ -10,8 +10,16 @@
     a folder of other files   one row per file, column `text`
 
 All may be compressed: .gz, .xz, .zst. Two plain files may be read in parallel (see `parallel`). Any
-problem with a file is one GlassformerError that names it, with the row or line. To add a format,
-write a file here with a reader from a path and an encoding to rows, and list its suffix in SOURCES.
+problem with a file is one GlassformerError that names it, with the row or line.
+
+    files                 a file as a stream of bytes, decompressed on the fly
+    decoding              from bytes to text
+    table, parquet, tmx   readers of one format each
+    formats               the reader of every format; those of plain text and JSON Lines
+    folder                the readers of folders
+
+To add a format, write a file here with a reader from a path and an encoding to rows, and list its
+suffix in SOURCES.
 """
 
 from collections.abc import Iterator

@@ -7,6 +7,9 @@
     resnet        mel features through a small residual network           MelResNet
     patches       an image cut into squares                               Patches
 
+The three for mel features are in `mel`. The members of an ensemble that read words have a frontend
+that no name gives: a vector for every word and phrase, where it ends (`words`).
+
 A custom one (lips, signs, sensors) is any module that is called like these and has a `dim`. It
 can be passed to a model directly; to give it a name as well, list it in FRONTENDS and in
 `config.FRONTEND_NAMES`, and build it in `models.build.build_frontend`.

@@ -8,8 +8,9 @@
 
 A decoder with softmax attention uses a `BranchingCache` (`branching`); one that keeps a state
 instead of keys uses `states`. A language model that will not change any more takes faster steps
-(`fused`). On CUDA a step is captured as a graph (`core.cuda_graphs`).
-What is read before the first step is in `prompt`.
+(`fused`), with blocks laid out for them (`layer`), and still faster ones on a CPU where all rows
+are at one position (`even`). On CUDA a step is captured as a graph (`core.cuda_graphs`). What is
+read before the first step is in `prompt`.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,7 @@
 """recommend: ratings of items, and the next items of a user.
 
 job           the job
+about         its name, summary and options
 settings      its settings and defaults
 data          users, items, ratings and times as samples
 checks        what the doctor looks for
@@ -13,7 +14,7 @@ new_users     the vector of a user who was not there in training
 sasrec        the next item by a decoder
 task          what training needs
 answers       ratings, ranks and lists for held-out rows
-baselines     popularity, the mean of an item, alternating least squares
+baselines     popularity, the mean of an item; least_squares: alternating least squares
 predictor     the next items of a user, and items like another
 picture       the first two features of the items
 reporter      the report

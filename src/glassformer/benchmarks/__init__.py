@@ -8,12 +8,12 @@
     features     our log-mel features against Kaldi's
     training/    our training loop against those of others, with the same models
     generation/  our language models against those of others, with the same weights
+    entries      what a command measures, by name, and on which kind of device
     memory       the peak memory of a piece of work
     report       the measurements and the machine, as tables and as plain values
 
 A benchmark is a list of `Pair`s (`pairs.py`), built without allocating large tensors; `measure`
-runs one.
-Comparisons are made within a pair, alternating (`timing.py`), because other load on a machine
-changes its speed by more than the differences of interest. To add one, write a function that lists
-pairs, and name it in `cli/bench.py`.
+runs one. Comparisons are made within a pair, alternating (`timing.py`), because other load on a
+machine changes its speed by more than the differences of interest. To add one, write a function
+that lists pairs, and name it in `cli/bench.py`.
 """

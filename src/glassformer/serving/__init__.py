@@ -6,6 +6,7 @@
     batching        requests that come within moments of each other are answered as one batch
     cancelling      calls that end once nobody waits for their answer
     generation      everything that is written token by token, through the engine
+    threads         how many compute a step
     sources         texts from what an encoder has read, through the engine
     models          the runs that are served, and how one is replaced by a newer one
     waiting         answers within a time limit, for clients that are still there
@@ -14,7 +15,7 @@
     completions     /v1/completions, also as a stream
     embeddings      /v1/embeddings
     explanations    /v1/explain: what a prediction is based on
-    audio           uploads as samples
+    audio, images   uploads as samples
     transcriptions  /v1/audio/transcriptions: text, subtitles, times of words
     training        /v1/training: runs as they learn
     page            what a browser shows at /

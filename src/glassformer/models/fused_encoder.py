@@ -178,28 +178,24 @@ def rotation_table(rotary: Rotary, attention: StepAttention, positions: int) -> 
 
 def with_pairs(projection: StepLinear, attention: StepAttention, rotary: Rotary) -> StepLinear:
     """The projection with the channels that are rotated together side by side."""
-    channels = torch.arange(projection.columns.shape[1]).view(-1, rotary.width)
+    channels = torch.arange(len(projection.weight)).view(-1, rotary.width)
     rotated = channels[: attention.heads + attention.kv_heads, : rotary.rotated]
     rotated[:] = rotated.unflatten(1, (2, -1)).mT.flatten(1)
     order = channels.flatten()
     bias = None if projection.bias is None else projection.bias[order]
-    return _with(projection, projection.columns[:, order], bias)
+    return projection.with_weight(projection.weight.mT[:, order].mT, bias)
 
 
 def after_rms(linear: StepLinear) -> StepLinear:
     """A layer after a LayerNorm of centred vectors, with an RMSNorm instead."""
-    columns = linear.columns * len(linear.columns) ** 0.5
-    return replace(_with(linear, columns, linear.bias), norm="rms", sums=None)
+    weight = linear.weight * linear.weight.shape[1] ** 0.5
+    return replace(linear.with_weight(weight, linear.bias), norm="rms", sums=None)
 
 
 def centring(linear: StepLinear) -> StepLinear:
     """A layer whose vectors have a mean of 0."""
     bias = None if linear.bias is None else linear.bias - linear.bias.mean()
-    return _with(linear, linear.columns - linear.columns.mean(1, keepdim=True), bias)
-
-
-def _with(linear: StepLinear, columns: Tensor, bias: Tensor | None) -> StepLinear:
-    return replace(linear, weight=columns.t(), columns=columns, bias=bias, sliced=None)
+    return linear.with_weight(linear.weight - linear.weight.mean(0, keepdim=True), bias)
 
 
 def with_fused_encoder(model: Classifier) -> Classifier:

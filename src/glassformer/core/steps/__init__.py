@@ -1,6 +1,7 @@
 """Steps: the parts of a decoder for one new token per sequence, in as few kernels as possible.
 
     linear            norm, linear layer, activation and residual connection
+    products          its product: plain, prepacked or in int8
     sliced            its product for a single sequence on a CPU
     attention         rotary positions, writing to the cache, and attention over it
     paged_attention   the same where keys and values lie in pages

@@ -7,9 +7,9 @@ CPU, so is the √D of an RMSNorm, which then divides x by √(|x|² + D ε).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, cast
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -18,12 +18,12 @@ from torch import Tensor, nn
 
 from glassformer.core.feedforward import gelu_tanh, relu_squared
 from glassformer.core.gelu import gelu
-from glassformer.core.int8 import Int8Linear, int8_product, quantised
+from glassformer.core.int8 import Int8Linear
 from glassformer.core.norms import LayerNorm, RMSNorm
-from glassformer.core.prepacked import prepacked, prepacked_product, rows_to_prepack
+from glassformer.core.prepacked import rows_to_prepack
+from glassformer.core.steps.products import Few, Product, product_of
 from glassformer.core.steps.sliced import SlicedWeight, can_slice
 
-Few = Float[Tensor, "M D"]
 FEW = 64  # vectors, up to which the kernel is the fastest way on a GPU,
 FEW_GATED = 256  # and of a gated layer in half precision, since it saves two more kernels
 ACTIVATIONS: dict[Callable[[Tensor], Tensor], str] = {
@@ -41,29 +41,23 @@ class StepLinear:
 
     Attributes:
         weight: Gated, the rows of the gate come first.
-        columns: The weight transposed, a view.
+        product: That with the weight and bias, for any number of vectors.
+        sliced: The weight for a single vector; None where there is nothing faster.
         norm: "rms", "layer" or none.
         sums: Of each row of the weight, if the norm centres.
         out: The type of the result; that of the weight by default.
-        int8: The weight for products in int8, on a CPU; None for those in full.
-        sliced: The weight for products with a single vector; None where there is nothing faster.
-        prepacks_from: Rows from which on a product uses a prepacked copy; None for never.
-        memo: That copy, once it was needed.
     """
 
     weight: Float[Tensor, "N D"]
-    columns: Float[Tensor, "D N"]
     bias: Float[Tensor, " N"] | None = None
+    product: Product
+    sliced: SlicedWeight | None = None
     norm: str | None = None
     epsilon: float = 0.0
     sums: Float[Tensor, " N"] | None = None
     activation: Callable[[Tensor], Tensor] | None = None
     gated: bool = False
     out: torch.dtype | None = None
-    int8: Any = None
-    sliced: SlicedWeight | None = None
-    prepacks_from: int | None = None
-    memo: dict[str, Tensor] = field(default_factory=dict, init=False)
 
     @staticmethod
     def of(
@@ -109,25 +103,29 @@ class StepLinear:
             weight = weight * weight.shape[1] ** 0.5
         weight = weight.to(dtype)
         bias = None if bias is None else bias.detach().to(dtype)
-        prepacks_from = rows_to_prepack(weight)
         sliced = None
-        if not int8 and prepacks_from != 1 and can_slice(weight):
+        if not int8 and rows_to_prepack(weight) != 1 and can_slice(weight):
             sliced = SlicedWeight.of(weight, bias)
             weight = sliced.weight
         elif weight.device.type == "cpu" and weight.shape[0] > weight.shape[1]:
             weight = weight.t().contiguous().t()  # read along its longer side by a single row
         return StepLinear(
             weight=weight,
-            columns=weight.t(),
             bias=bias,
+            product=product_of(weight, bias, out=out, int8=int8),
+            sliced=sliced,
             norm=None if norm is None else "layer" if centres else "rms",
             epsilon=0.0 if norm is None else float(cast(LayerNorm | RMSNorm, norm).eps),
             sums=weight.float().sum(1) if centres else None,
             out=out,
-            int8=quantised(weight) if int8 else None,
-            sliced=sliced,
-            prepacks_from=prepacks_from,
         )
+
+    def with_weight(
+        self, weight: Float[Tensor, "N D"], bias: Float[Tensor, " N"] | None
+    ) -> "StepLinear":
+        """The same with another weight, on a CPU and without slices."""
+        product = product_of(weight, bias, out=self.out)
+        return replace(self, weight=weight, bias=bias, product=product, sliced=None)
 
     def __call__(
         self, x: Few, residual: Float[Tensor, "M out"] | None = None
@@ -173,12 +171,12 @@ class StepLinear:
     def add_to(self, y: Float[Tensor, "M N"], x: Few) -> None:
         """Add the product, without a norm or an activation, to vectors in place."""
         single = self._single(x)
-        if self.bias is not None or not self._is_plain(x):
-            y.add_(self._product(x))
-        elif single is not None and single.whole:
+        if single is None or (self.bias is None and not single.whole):
+            self.product.add_to(y, x)
+        elif self.bias is None:
             single.add_to(y, x)
         else:
-            y.addmm_(x, self.columns)
+            y.add_(single(x))
 
     def _normed(self, x: Few) -> tuple[Few, float]:
         """Vectors after the norm, but for a factor; it is 1 unless slices multiply by it."""
@@ -202,24 +200,9 @@ class StepLinear:
         """The weight in slices, if the product uses it."""
         return self.sliced if x.shape[0] == 1 else None
 
-    def _is_plain(self, x: Few) -> bool:
-        """Whether the product uses the weight as it is."""
-        few = self.prepacks_from is None or x.shape[0] < self.prepacks_from
-        return self.int8 is None and few
-
     def _product(self, x: Few, scale: float = 1.0) -> Float[Tensor, "M N"]:
         single = self._single(x)
-        if single is not None:
-            return single(x, scale)
-        if self.int8 is not None:
-            return int8_product(x, self.int8, self.bias)
-        if self.out is not None and x.is_cuda and self.bias is None and self.out != x.dtype:
-            return torch.mm(x, self.columns, out_dtype=self.out)  # saves a copy, and is not rounded
-        if self._is_plain(x):
-            return x @ self.columns if self.bias is None else self.bias.addmm(x, self.columns)
-        if not self.memo:
-            self.memo["prepacked"] = prepacked(self.weight.contiguous())
-        return prepacked_product(x, self.memo["prepacked"], self.bias)
+        return self.product.multiply(x) if single is None else single(x, scale)
 
 
 def stretched_length(x: Few, epsilon: float) -> Float[Tensor, "M 1"]:

@@ -8,7 +8,6 @@ for each of a few numbers of rows; the rows that are left over fill a spare slot
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import cast
 
 import torch
 from jaxtyping import Float, Int
@@ -25,7 +24,6 @@ from glassformer.engine.fused_step import fused_scores, turns_at
 from glassformer.engine.generation import Branch
 from glassformer.engine.paged_decoder import PagedDecoder
 from glassformer.engine.steps import Steps
-from glassformer.models.blocks.transformer import TransformerBlock
 from glassformer.models.incremental.fused import FusedModel
 from glassformer.models.transformer import scored
 
@@ -129,22 +127,18 @@ class PagedSteps(Steps):
         self, tokens: Int[Tensor, " rows"], table: Int[Tensor, "rows pages"], at: Layout
     ) -> Float[Tensor, "rows V"]:
         """A step of the modules of the model."""
-        decoder, rows = self.decoder.decoder, Layout.full(len(tokens), 1, tokens.device)
+        rows = Layout.full(len(tokens), 1, tokens.device)
         x, _ = self.decoder.tokens(tokens[:, None], rows)  # (rows, 1, D)
-        x = decoder.position.embed(x, at)
-        for number, block in enumerate(decoder.blocks):
-            layer = cast(MultiHeadAttention, block.attention)
-            attention = partial(self._attend, layer, number, table, at)
-            x = cast(TransformerBlock, block).through(x, attention, rows, None)
-        x = x if decoder.norm is None else decoder.norm(x, rows)
+        attend = partial(self._attend, table, at)
+        x = self.decoder.decoder.step(x, attend, at=at, layout=rows)
         return scored(x[:, 0], self.decoder.tokens, self.decoder.unembed)
 
     def _attend(
         self,
-        layer: MultiHeadAttention,
-        number: int,
         table: Int[Tensor, "rows pages"],
         at: Layout,
+        number: int,
+        layer: MultiHeadAttention,
         x: Float[Tensor, "rows 1 D"],
     ) -> Float[Tensor, "rows 1 D"]:
         """Self-attention of the newest tokens."""

@@ -6,7 +6,7 @@
 Both take padded and packed batches, with the same result for either.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -15,6 +15,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from glassformer.config import StackConfig
+from glassformer.core.attention import MultiHeadAttention
 from glassformer.core.caches import Cache, Memory
 from glassformer.core.dropout import Dropout
 from glassformer.core.layout import Layout, pack, pad, zero_padding
@@ -23,6 +24,7 @@ from glassformer.core.positions import SCALINGS, Position, make_position
 from glassformer.core.shapes import MemoryVectors, Vectors
 from glassformer.models.blocks import BLOCKS, Block
 from glassformer.models.blocks.base import norm_of
+from glassformer.models.blocks.transformer import TransformerBlock
 
 
 class Stack(nn.Module):
@@ -155,6 +157,29 @@ class Decoder(Stack):
             )
         x = x if self.norm is None else self.norm(x, inside)
         return pad(x, inside) if inside.is_packed and not layout.is_packed else x
+
+    def step(
+        self,
+        x: Vectors,
+        attend: Callable[[int, MultiHeadAttention, Vectors], Vectors],
+        *,
+        at: Layout,
+        layout: Layout,
+        memory: Sequence[Memory] | None = None,
+    ) -> Vectors:
+        """The newest tokens after the last block, of Transformer blocks with softmax attention.
+
+        Args:
+            attend: Self-attention by the layer of the block with this number.
+            at: Where the tokens stand in their sequences.
+            layout: Of the tokens by themselves.
+        """
+        x = self.position.embed(x, at)
+        for number, block in enumerate(self.blocks):
+            own = cast(TransformerBlock, block)
+            attention = partial(attend, number, cast(MultiHeadAttention, own.attention))
+            x = own.through(x, attention, layout, None if memory is None else memory[number])
+        return x if self.norm is None else self.norm(x, layout)
 
     def _first(self, caches: Sequence[Cache]) -> Cache:
         """The first cache, which knows where new tokens go, if there is one for each block."""

@@ -6,7 +6,7 @@ copy of their source and prompt, and continuing from another branch copies no ke
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TypeGuard, cast
+from typing import TypeGuard
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -85,19 +85,16 @@ class BranchingScorer:
         state.ancestry.advance()
         at = state.ancestry.place()
         x, _ = self.tokens(tokens, rows)  # (B, W, D)
-        x = self.decoder.position.embed(x, at)
-        for number, block in enumerate(self.decoder.blocks):
-            self_attention = partial(
-                attend_back,
-                cast(MultiHeadAttention, block.attention),
-                position=self.decoder.position,
-                at=at,
-                cache=state.caches[number],
-                ancestry=state.ancestry,
+
+        def attend(
+            number: int, layer: MultiHeadAttention, x: Float[Tensor, "B W D"]
+        ) -> Float[Tensor, "B W D"]:
+            position, cache = self.decoder.position, state.caches[number]
+            return attend_back(
+                layer, x, position=position, at=at, cache=cache, ancestry=state.ancestry
             )
-            memory = None if state.memory is None else state.memory[number]
-            x = cast(TransformerBlock, block).through(x, self_attention, rows, memory)
-        x = x if self.decoder.norm is None else self.decoder.norm(x, rows)
+
+        x = self.decoder.step(x, attend, at=at, layout=rows, memory=state.memory)
         return scored(x, self.tokens, self.unembed)
 
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 from test_architecture import ROOT, SOURCE, sources, tree_of
 
-from glassformer.terminal import Terminal, print_json, print_line, printable
+from glassformer.terminal import Terminal, print_json, print_line, print_piece, printable
 
 COMMANDS = "\x1b[2J\x1b]0;title\x07\x9b31m\r\b\x7f\u202e\ud800"
 SHOWN = "\\x1b[2J\\x1b]0;title\\x07\\x9b31m\\x0d\\x08\\x7f\\x202e\\xd800"
@@ -25,6 +25,13 @@ def test_a_line_shows_commands_and_keeps_its_cells_apart(capsys):
     print_line(COMMANDS, "長い 😀", "two\nlines")
     print_line(COMMANDS, stderr=True)
     assert capsys.readouterr() == (f"{SHOWN}\t長い 😀\ttwo\\x0alines\n", f"{SHOWN}\n")
+
+
+def test_a_text_keeps_its_tabs_its_wide_spaces_and_its_joiners(capsys):
+    text = "\u3000\u3000白日依山尽\tمی\u200cروم 👩\u200d👩\u00a0"
+    print_line(text)
+    print_piece(f"a:\n\t{text}")
+    assert capsys.readouterr().out == f"{text}\na:\n\t{text}"
 
 
 def test_json_holds_the_same_values_without_commands(capsys):

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
+from unicodedata import category
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -16,6 +17,9 @@ from rich.segment import Segment
 from rich.text import Text
 
 from glassformer.files import to_json
+
+# Soft hyphens, joiners, marks of direction.
+JOINING = frozenset("\u00ad\u200c\u200d\u200e\u200f")
 
 
 def printable(text: str) -> str:
@@ -26,7 +30,12 @@ def printable(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
+    return "".join(c if is_harmless(c) else f"\\x{ord(c):02x}" for c in text)
+
+
+def is_harmless(character: str) -> bool:
+    """Whether a terminal only shows it, or joins or parts the letters beside it."""
+    return character.isprintable() or character in JOINING or category(character) == "Zs"
 
 
 def aligned(rows: Iterable[Sequence[str]]) -> str:
@@ -51,16 +60,20 @@ def printable_lines(text: str) -> str:
 
 
 def print_line(*cells: str, stderr: bool = False, flush: bool = True) -> None:
-    """One line, at once unless more follow; a tab stands between its cells."""
+    """One line, at once unless more follow; a tab stands between its cells.
+
+    A single cell on standard output is a text, which keeps its own tabs.
+    """
     stream = sys.stderr if stderr else sys.stdout
-    stream.write("\t".join(map(printable, cells)) + "\n")  # `print` would write twice
+    parts = cells[0].split("\t") if len(cells) == 1 and not stderr else cells
+    stream.write("\t".join(map(printable, parts)) + "\n")  # `print` would write twice
     if flush:
         stream.flush()
 
 
 def print_piece(text: str) -> None:
-    """A piece of a text, at once, with its line breaks; `print_line` ends the last line."""
-    print(printable_lines(text), end="", flush=True)
+    """A piece of a text, at once, with its line breaks and tabs; `print_line` ends the last line."""
+    print("\t".join(map(printable_lines, text.split("\t"))), end="", flush=True)
 
 
 def print_json(

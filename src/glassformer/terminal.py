@@ -72,7 +72,7 @@ def print_line(*cells: str, stderr: bool = False, flush: bool = True) -> None:
 
 
 def print_piece(text: str) -> None:
-    """A piece of a text, at once, with its line breaks and tabs; `print_line` ends the last line."""
+    """A piece of a text, at once, with line breaks and tabs; `print_line` ends the last line."""
     print("\t".join(map(printable_lines, text.split("\t"))), end="", flush=True)
 
 

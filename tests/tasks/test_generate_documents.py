@@ -49,6 +49,15 @@ def test_lines_end_as_in_prompts_whatever_ends_them_in_the_file(tmp_path, end):
     assert row.values["text"] == "one\ntwo\n\nthree"
 
 
+def test_empty_files_in_a_folder_are_counted(tmp_path):
+    (tmp_path / "texts").mkdir()
+    for name, text in {"a.txt": "one", "b.txt": "", "c.txt": " \n", "d.txt": "two"}.items():
+        (tmp_path / "texts" / name).write_text(text)
+    _, report = read(tmp_path, "texts", valid_share=0.0, test_share=0.0)
+    assert sum(one.count for one in report.skipped.values()) == 2
+    assert report.counts["train"] == 2
+
+
 def test_a_very_long_line_comes_in_pieces(tmp_path):
     whole = "x" * (3 * SECTION + 5)
     (tmp_path / "a.txt").write_text(whole)

@@ -8,6 +8,7 @@ METHOD_NAMES = ("greedy", "sample", "beam")
 PENALTY_NAMES = ("none", "average", "gnmt")
 STOPPING_NAMES = ("exact", "soon")
 MOST_ANSWERS = 1000  # beams per row, and answers for each; more would exhaust memory
+MOST_TOKENS = 1_000_000  # of an answer; room for all of them is made before the first
 COLDEST = 1e-3  # below, scores divided by the temperature overflow
 STRONGEST = 5.0  # beyond, so do sums divided by a power of the length
 MOST_COST = 1000  # of a token to be avoided; enough to rule it out
@@ -23,7 +24,8 @@ class SampleConfig:
         top_p: Only the likeliest tokens that together reach this share. Holtzman et al., 2019.
         min_p: Only tokens at least this share as likely as the likeliest. Nguyen et al., 2024.
         typical: Only tokens of typical information content, up to this share. Meister et al., 2022.
-        seed: Seed of the first row; row r uses seed + r, unless given its own.
+        seed: Seed of the first row; row r uses seed + r, unless given its own. In a language model,
+            the seed and the prompt give that of each prompt.
     """
 
     temperature: float = 1.0
@@ -122,6 +124,7 @@ class DecodeConfig:
         not_negative("decode.no_repeat", self.no_repeat)
         not_negative("decode.alternatives", self.alternatives)
         at_most("decode.best", self.best, MOST_ANSWERS)
+        at_most("decode.max_length", self.max_length, MOST_TOKENS)
         at_most("decode.alternatives", self.alternatives, MOST_ANSWERS)
         require(
             0 <= self.min_length <= self.max_length,

@@ -207,7 +207,12 @@ class Splitter:
                 f"{rows} in {' and '.join(sorted(held_out))}, with none left to train on",
                 f"give more rows{group}",
             )
-        if (self.config.valid_share or self.config.valid) and "valid" not in held_out:
+        if self.config.valid and "valid" not in held_out:
+            return (
+                f"no usable row in --valid{skipped}",
+                "check those files; rows that are training data, too, do not count",
+            )
+        if self.config.valid_share and "valid" not in held_out:
             return (
                 f"{self._counted(read)} too few to hold some out for validation",
                 f"give more rows{group}, or give some with --valid",

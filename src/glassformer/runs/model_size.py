@@ -62,8 +62,8 @@ def refuse_too_large(config: Config, machine: Machine, job_of: Callable[[Config]
             needs,
             has,
             f"this model does not fit: its {learns} take {in_bytes(needed)}, but {machine.device} "
-            f"has {in_bytes(has)} available; use a smaller --size, model.encoder.dim or "
-            f"depth",
+            f"has {in_bytes(has)} available; use a smaller --size, or a smaller dim or depth of "
+            f"model.{' and model.'.join(depths_of(config))}",
         )
 
 

@@ -33,12 +33,16 @@ def read_documents(
         check_codec(encoding)
     if kind_of(path) == "file":
         return None if is_table(path) else read_sections(path, encoding, shares)
-    files = files_in(path)
+    every = files_in(path, with_empty=True)
+    files = [file for file in every if file.stat().st_size]
     tables = [file for file in files if is_table(file)]
     if not files:
         raise GlassformerError(f"{path}: no text in this folder; put text files or tables into it")
     if not tables:
-        return chain.from_iterable(read_sections(file, encoding, shares) for file in files)
+        return chain.from_iterable(
+            read_sections(file, encoding, shares) if file.stat().st_size else [empty(file)]
+            for file in every
+        )
     if len(tables) < len(files):
         other = next(file for file in files if not is_table(file))
         raise GlassformerError(
@@ -56,8 +60,8 @@ def are_many(names: Iterable[str]) -> bool:
     return len(list(texts)) == ENOUGH_GROUPS
 
 
-def files_in(folder: Path, depth: int = 0) -> list[Path]:
-    """The files in a folder and the folders inside it, sorted, without hidden or empty ones.
+def files_in(folder: Path, depth: int = 0, *, with_empty: bool = False) -> list[Path]:
+    """The files in a folder and the folders inside it, sorted, without hidden ones.
 
     A file is itself.
     """
@@ -69,10 +73,15 @@ def files_in(folder: Path, depth: int = 0) -> list[Path]:
     for name in names_in(folder):
         path = folder / name
         if kind_of(path) == "folder":
-            found += files_in(path, depth + 1)
-        elif path.stat().st_size:
+            found += files_in(path, depth + 1, with_empty=with_empty)
+        elif with_empty or path.stat().st_size:
             found.append(path)
     return found
+
+
+def empty(path: Path) -> Row:
+    """A file without text, as a row that is left out and counted."""
+    return Row({"file": str(path), "text": ""}, str(path), 1)
 
 
 def read_sections(path: Path, encoding: str | None, shares: Mapping[str, float]) -> Iterator[Row]:

@@ -9,9 +9,12 @@ from glassformer import train
 from glassformer.cli import main
 from glassformer.errors import GlassformerError
 from glassformer.runs.doctor import doctor
+from glassformer.tasks.generate.documents import SECTION
 
 REFRAIN = "La la la, the café über the river\r\nLa la la, once more\n\n"
 VERSES = [f"{n}: the über-long river runs past the café\n\n" for n in range(40)]
+REPEATED = "the same line in every of its sections\n"
+REPEATED *= 2 * -(-SECTION // len(REPEATED))  # two sections, which are equal
 SONG = "".join(verse + REFRAIN for verse in VERSES)
 
 
@@ -76,19 +79,36 @@ def test_a_folder_becomes_a_folder_of_texts(tmp_path):
     (songs / "good.txt").write_text(SONG + "The end\n", encoding="utf-8")
     (songs / "twice.txt").write_text("only once\n" * 3)
     (songs / "x.txt").write_text("only once\n" * 3)
+    (songs / "long.txt").write_text(REPEATED)
     config = {"job": "generate", "set": ["data.valid_share=0", "data.test_share=0"]}
     found = examined(songs, **config)
     assert "encoding" in {one.kind for one in found.findings}
     cleaned = found.fix(tmp_path / "out")
     copy = tmp_path / "out" / "songs"
     assert cleaned.files == {str(copy): str(songs)}
-    assert (cleaned.kept, cleaned.dropped) == (3, {"duplicate": 1})
+    assert (cleaned.kept, cleaned.dropped) == (4, {"duplicate": 1})
     assert {str(path.relative_to(copy)): read(path) for path in copy.rglob("*.txt")} == {
         "a/b/c/deep.txt": with_plain_ends(SONG),
         "good.txt": with_plain_ends(SONG) + "The end\n",
+        "long.txt": REPEATED,
         "twice.txt": "only once\n" * 3,
     }
     assert "left out: 1 text, duplicate" in cleaned.lines
     assert not [
         one for one in doctor(copy, quiet=True, **config).findings if one.kind == "encoding"
     ]
+
+
+def test_a_file_that_repeats_another_is_left_out_of_few_files_too(tmp_path):
+    songs = tmp_path / "songs"
+    songs.mkdir()
+    for name, text in {"a": SONG, "b": SONG, "c": SONG + "The end\n", "d": REPEATED}.items():
+        (songs / f"{name}.txt").write_text(text, encoding="utf-8")
+    cleaned = examined(songs, job="generate").fix(tmp_path / "out")
+    assert (cleaned.kept, cleaned.dropped) == (3, {"duplicate": 1})
+    copies = {path.name: read(path) for path in (tmp_path / "out" / "songs").glob("*.txt")}
+    assert copies == {
+        "a.txt": with_plain_ends(SONG),
+        "c.txt": with_plain_ends(SONG) + "The end\n",
+        "d.txt": REPEATED,
+    }

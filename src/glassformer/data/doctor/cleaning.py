@@ -34,6 +34,8 @@ from glassformer.files import replacing, sync
 from glassformer.terminal import printable
 from glassformer.wording import counted
 
+MOST_HELD = 4096  # sections of a text; a longer one stays
+
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
@@ -182,20 +184,23 @@ def _staying(
 ) -> Iterator[Row]:
     """The rows that are not dropped, repaired; counts all by reason, "" for kept ones.
 
-    A section of a longer text stays, and so does a text file that was given itself. The sections
-    of a text count once.
+    The sections of a text count once, and it is dropped only if all of them are; a text file that
+    was given itself stays.
     """
-    inside = False
+    held, whole = list[Row](), True  # sections of a text that may be dropped
     for number, source, row in numbered:
         goes_on = bool(row.values.get(CONTINUED))
         given = source.is_verbatim and Path(source.name).is_file()
-        why = "" if given or goes_on or inside else to_drop.get(number, "")
+        why = "" if given or not whole or len(held) == MOST_HELD else to_drop.get(number, "")
+        held.append(row)
+        if why and goes_on:
+            continue
         counts[why] += not goes_on
-        inside = goes_on
         if why:
-            repairs.drop(row, why)
+            repairs.drop(held[0], why)
         else:
-            yield repairs.repaired(source, row)
+            yield from (repairs.repaired(source, one) for one in held)
+        held, whole = [], not goes_on
 
 
 def _write(paths: Sequence[Path], name: Path, source: Source, rows: Iterator[Row]) -> None:

@@ -1,4 +1,6 @@
-"""Words for numbers, wherever a person reads them."""
+"""Words for numbers and values, wherever a person reads them."""
+
+from typing import Any
 
 
 def counted(count: int, noun: str) -> str:
@@ -8,3 +10,9 @@ def counted(count: int, noun: str) -> str:
     ('1 row', '2,000 rows')
     """
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def shortened(value: Any, most: int = 30) -> str:
+    """A value in quotes, abbreviated."""
+    text = repr(value)
+    return text if len(text) <= most else f"{text[: most - 1]}…"

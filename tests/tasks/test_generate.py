@@ -305,7 +305,9 @@ def test_a_prompt_beyond_the_positions_that_were_learned_is_refused(tmp_path):
     decoder = {**SMALL["decoder"], "position": "learned", "max_length": 30}
     job = writer(tmp_path, model={"decoder": decoder}, task={"max_length": 20})
     predictor, model = GeneratePredictor(job), job.model().eval()
-    words = "the prompt has 21 tokens, but the model has learned only 20 positions; shorten it"
+    words = (
+        "the prompt 'o{20}' has 21 tokens, but the model has learned only 20 positions; shorten it"
+    )
     with pytest.raises(GlassformerError, match=f"^{words}$"):
         next(predictor.predict(model, ["o" * 20]))  # before anything is written
 

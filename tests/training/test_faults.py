@@ -160,8 +160,8 @@ def test_after_repeated_failure_it_gives_up_in_one_line_that_names_rows(
     assert message.startswith("training diverged at step 11 in batch ")
     assert "row " in message
     assert message.endswith(
-        ", after 3 retries at lower learning rates; check these rows, or lower the learning rate: "
-        'set="train.optimiser.lr=0.0004"'
+        ", after 3 retries at lower learning rates; check these rows, or start a new run with a "
+        'lower learning rate: set="train.optimiser.lr=0.0004"'
     )
     assert "\n" not in message
 
@@ -169,7 +169,7 @@ def test_after_repeated_failure_it_gives_up_in_one_line_that_names_rows(
 def test_a_loss_that_cannot_be_brought_back_without_checkpoints_ends(task, monkeypatch):
     breaking(task, monkeypatch, lambda call: call == 3)
     with pytest.raises(
-        GlassformerError, match=r"^training diverged at step 3 .* lower the learning rate: "
+        GlassformerError, match=r"^training diverged at step 3 .* a lower learning rate: "
     ):
         through(task, setup_for(task, steps=10, log_every=5))
 

@@ -35,8 +35,8 @@ def train_with_recovery(
                     tried = f", after {MAX_HALVINGS} retries at lower learning rates"
                 lower = min(1e-3, state.progress.lr_scale * setup.train.optimiser.lr / 3)
                 raise GlassformerError(
-                    f"{message}{tried}; check these rows, or lower the learning rate: "
-                    f"--set train.optimiser.lr={lower:.1g}"
+                    f"{message}{tried}; check these rows, or start a new run with a lower "
+                    f"learning rate: --set train.optimiser.lr={lower:.1g}"
                 ) from None
             state.roll_back(setup.checkpoints, initial_weights())
             yield Trouble(

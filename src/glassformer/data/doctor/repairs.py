@@ -13,7 +13,7 @@ from typing import Any
 from glassformer.data.doctor.check import Check, Finding, Specimen
 from glassformer.data.doctor.reading import Source
 from glassformer.data.rows import Row
-from glassformer.wording import counted
+from glassformer.wording import counted, shortened
 
 KEPT = "\n\t"  # of the control characters, in the middle of a text
 INVISIBLE = "\ufeff\u200b\u2060"  # byte order marks and other characters without a width
@@ -82,12 +82,6 @@ def is_converted(source: Source, row: Row) -> bool:
     end = start + sum(breaks)
     place = bisect_left(numbers, start)
     return place < len(numbers) and numbers[place] <= end
-
-
-def shortened(value: Any, most: int = 30) -> str:
-    """A value in quotes, abbreviated."""
-    text = repr(value)
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def tidied(value: Any) -> Any:

@@ -41,7 +41,7 @@ from glassformer.tasks.shared.written import (
     token_lines,
     tokens_of,
 )
-from glassformer.wording import counted
+from glassformer.wording import counted, shortened
 
 TOGETHER = 64  # prompts that are continued at a time
 NEVER = (Tokenizer.unknown, Tokenizer.mask, Tokenizer.start)  # generated
@@ -155,8 +155,8 @@ class GeneratePredictor(TextPredictor[GenerateTask], TokenWriter):
         ids = [Tokenizer.start, *self.task.tokenizer.encode([text])[0].tolist()]
         if self.positions is not None and len(ids) > self.positions:
             raise GlassformerError(
-                f"the prompt has {len(ids):,} tokens, but the model has learned only "
-                f"{self.positions:,} positions; shorten it"
+                f"the prompt {shortened(text)} has {len(ids):,} tokens, but the model has "
+                f"learned only {self.positions:,} positions; shorten it"
             )
         return ids
 

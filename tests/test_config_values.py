@@ -293,3 +293,9 @@ def test_names_of_earlier_versions_are_read_with_a_warning(tmp_path):
     assert values["model"] == {"encoder": {"attention": {"kv_heads": 2}}}
     with pytest.warns(DeprecationWarning, match=r"attention\.groups is called attention\.kv_heads"):
         assert parse_setting("model.encoder.attention.groups=3")["model"]
+
+
+@pytest.mark.parametrize("value", ['["a"', "[1, 2", "{a = 1", "[a, b]"])
+def test_a_list_that_is_left_open_is_refused(value):
+    with pytest.raises(GlassformerError, match="is no value; close its brackets and quotes"):
+        parse_setting(f"decode.stop={value}")

@@ -192,10 +192,15 @@ def _written(value: Any) -> str:
 
 
 def _typed(text: str) -> Any:
-    """A value in TOML syntax; a bare word is text, and .5 a number."""
+    """A value in TOML syntax; a bare word is text, and .5 a number, but no list is left open."""
     try:
         found = tomllib.loads(f"value = {re.sub(BARE_POINT, '0.', text)}")
     except tomllib.TOMLDecodeError:
+        if text.startswith(("[", "{")):
+            raise GlassformerError(
+                f"--set: {text} is no value; close its brackets and quotes, or write it in quotes "
+                f"if it is a text"
+            ) from None
         return text
     return found["value"] if len(found) == 1 else text
 

@@ -23,7 +23,7 @@ PIECE = 2**20  # bytes hashed at once
 def replacing(path: Path) -> Iterator[Path]:
     """A place to write to, which takes the name of `path` when all went well.
 
-    Whatever wrote it, it gets the permissions of any new file.
+    Whatever wrote it, a file gets the permissions of any new one; a folder keeps those of `mkdir`.
     """
     half = path.with_name(f".{path.name}.new")
     remove(half)  # what a kill left there, or a link that leads elsewhere
@@ -32,7 +32,8 @@ def replacing(path: Path) -> Iterator[Path]:
     half.unlink()
     try:
         yield half
-        half.chmod(mode)
+        if not half.is_dir():
+            half.chmod(mode)
         sync(half)
         half.replace(path)
         sync(path.parent)

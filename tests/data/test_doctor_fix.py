@@ -280,3 +280,12 @@ def test_a_copy_of_lines_may_end_as_they_do(tmp_path):
     (tmp_path / "x.de").write_text("eins\nzwei\neins\n", encoding="utf-8")
     examined(tmp_path / "x.de").fix(tmp_path / "y.de")
     assert (tmp_path / "y.de").read_text(encoding="utf-8") == "eins\nzwei\n"
+
+
+def test_a_copy_that_is_a_folder_can_be_entered_as_any_other(tmp_path):
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / "texts").mkdir(exist_ok=True)
+        (tmp_path / "texts" / name).write_text("one line\nanother line\n")
+    (tmp_path / "other").mkdir()
+    doctor(tmp_path / "texts", job="generate", quiet=True).fix(tmp_path / "copy")
+    assert (tmp_path / "copy").stat().st_mode == (tmp_path / "other").stat().st_mode

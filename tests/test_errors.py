@@ -1,10 +1,12 @@
 """Errors: in the words of the command line there, and in Python's from Python."""
 
+import errno
+
 import pytest
 
 import glassformer
 from glassformer.cli import main
-from glassformer.errors import GlassformerError, at_command_line, in_python
+from glassformer.errors import GlassformerError, at_command_line, in_python, usable_paths
 
 
 @pytest.mark.parametrize(
@@ -49,3 +51,10 @@ def test_the_same_mistake_is_told_in_both_ways(tmp_path, capsys):
     assert main(["train", "classify", str(data), "--module", "encoder"]) == 1
     said = capsys.readouterr().err
     assert said == "glassformer: --module encoder needs a run to copy it from; add --from RUN\n"
+
+
+def test_other_errors_of_the_system_keep_their_traceback():
+    with pytest.raises(BlockingIOError), usable_paths():
+        raise BlockingIOError(errno.EAGAIN, "try again", "a.txt")
+    with pytest.raises(PermissionError), usable_paths():
+        raise PermissionError(errno.EACCES, "a port is no path")

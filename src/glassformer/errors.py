@@ -5,10 +5,13 @@ Python, they speak of arguments instead.
 """
 
 import errno
+import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from os import PathLike
+from pathlib import Path
 
 NO_MEMORY = (  # as PyTorch, its libraries and the system say it
     "can't allocate memory",
@@ -19,6 +22,11 @@ NO_MEMORY = (  # as PyTorch, its libraries and the system say it
     "can't start new thread",
     "failed to map segment",
     "Cannot allocate memory",
+)
+
+UNUSABLE = (  # what a person can do about a path
+    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR, errno.ENOTDIR),
+    *(errno.ELOOP, errno.ENAMETOOLONG, errno.EIO),
 )
 
 
@@ -58,6 +66,27 @@ def is_out_of_memory(error: BaseException) -> bool:
         return True
     message = str(error)
     return isinstance(error, RuntimeError | ImportError) and any(w in message for w in NO_MEMORY)
+
+
+@contextmanager
+def usable_paths() -> Iterator[None]:
+    """Turn the refusal of a path by the system, wherever it was met, into a one-line error."""
+    try:
+        yield
+    except OSError as error:
+        path = error.filename2 or error.filename
+        if error.errno not in UNUSABLE or not isinstance(path, str | PathLike):
+            raise
+        raise GlassformerError(
+            f"{_refused(Path(path))}: cannot be used ({error.strerror}); check the path and its "
+            f"permissions"
+        ) from None
+
+
+def _refused(path: Path) -> Path:
+    """The outermost folder on the way to a path that may not be entered, or the path itself."""
+    closed = (f for f in reversed(path.parents) if os.access(f, os.F_OK) > os.access(f, os.X_OK))
+    return next(closed, path)
 
 
 def unknown(kind: str, name: str, choices: Iterable[str]) -> str:

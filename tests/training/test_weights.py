@@ -1,10 +1,12 @@
 """Weights and checkpoints on disk: shared ones once, nothing half-written, broken files refused."""
 
+import errno
 import itertools
 import json
 import os
 import shutil
 import threading
+from pathlib import Path
 
 import pytest
 import torch
@@ -260,3 +262,13 @@ def test_a_checkpoint_of_another_model_is_refused(tmp_path, trained):
     other = make("ctc", tmp_path / "other")
     with pytest.raises(GlassformerError, match=r"step-4: .* belongs to another model$"):
         fresh(other, setup).load(setup.checkpoints)
+
+
+def test_a_file_that_may_not_be_read_is_not_called_incomplete(tmp_path, monkeypatch):
+    def refuse(path, *args):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    write_tensors({"a": torch.ones(2)}, tmp_path / "weights")
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(GlassformerError, match=r"weights: cannot be read \(Permission denied\)"):
+        read_tensors(tmp_path / "weights")

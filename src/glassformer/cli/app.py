@@ -36,7 +36,7 @@ from glassformer.cli.reproduce import reproduce
 from glassformer.cli.serve import serve
 from glassformer.cli.train import resume, train
 from glassformer.config.own_code import allow_code
-from glassformer.errors import GlassformerError, at_command_line, is_out_of_memory
+from glassformer.errors import GlassformerError, at_command_line, is_out_of_memory, usable_paths
 from glassformer.terminal import Terminal, print_line
 
 ALLOW_CODE = "--allow-code"
@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     argv = allowed_first(sys.argv[1:] if argv is None else argv)
     try:
-        with interruptible(), watched_output():
+        with interruptible(), watched_output(), usable_paths():
             plain_flags(typer.main.get_command(app))(args=argv, prog_name="glassformer")
     except GlassformerError as error:
         if processes.is_first():

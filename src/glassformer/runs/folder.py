@@ -31,7 +31,7 @@ from glassformer import files
 from glassformer.config.run import Config, config_of, read_config_values
 from glassformer.config.values import Record, build, fitting
 from glassformer.data.splitter import Skipped
-from glassformer.errors import GlassformerError
+from glassformer.errors import GlassformerError, usable_paths
 from glassformer.files import write_text
 from glassformer.tasks import JOBS
 from glassformer.tasks.job import AnyTask
@@ -138,7 +138,8 @@ class RunFolder:
     def open_task(self, config: Config, data: Path | None) -> AnyTask:
         """The task of the run, over these data."""
         try:
-            task = JOBS[config.job].task(config, self.path, data)
+            with usable_paths():
+                task = JOBS[config.job].task(config, self.path, data)
         except (OSError, ValueError) as error:
             where = self.path if data is None else data
             raise GlassformerError(
@@ -186,7 +187,8 @@ def read_json(path: Path, kinds: Mapping[str, Any] = MappingProxyType({})) -> di
     if not path.exists():
         return {}
     try:
-        values = files.read_json(path)
+        with usable_paths():
+            values = files.read_json(path)
     except (OSError, ValueError) as error:
         raise GlassformerError(
             f"{path}: incomplete or damaged ({error}); copy the run again"

@@ -80,7 +80,7 @@ def _run_folders(home: Path) -> list[Path]:
     if (home / "config.toml").exists():
         return [home]
     try:
-        return sorted(p for p in home.iterdir() if (p / "config.toml").exists())
+        return sorted(p for p in home.iterdir() if os.path.exists(p / "config.toml"))
     except OSError as error:
         raise GlassformerError(
             f"{home}: cannot be opened ({error.strerror}); check its permissions"

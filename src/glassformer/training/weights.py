@@ -74,7 +74,12 @@ def write_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
 def read_tensors(path: Path) -> Weights:
     """Read a safetensors file; a damaged file, NaN or infinity raises an error."""
     try:
-        tensors = load_file(path)
+        with path.open("rb"):  # safetensors calls a forbidden file missing
+            tensors = load_file(path)
+    except PermissionError as error:
+        raise GlassformerError(
+            f"{path}: cannot be read ({error.strerror}); check its permissions"
+        ) from None
     except (OSError, SafetensorError) as error:
         raise GlassformerError(
             f"{path}: not a complete weights file ({error}); copy it again, or resume the run"

@@ -53,6 +53,18 @@ def close(monkeypatch, folder):
     monkeypatch.setattr(os, "access", access_unless_closed)
 
 
+@pytest.mark.parametrize("command", ["predict", "evaluate", "resume", "serve"])
+def test_a_folder_that_is_no_run_is_not_walked(command, tmp_path, monkeypatch, refused):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text("text,label\na,b\n")
+    (tmp_path / "home").mkdir()
+    os.mkfifo(tmp_path / "home" / "pipe")
+    given = ("a.csv",) if command in ("predict", "evaluate") else ()
+    assert refused(command, "home", *given).startswith(
+        "home: not a run folder, it has no config.toml; name one created by"
+    )
+
+
 def test_a_folder_that_may_not_be_entered_hides_no_run(tmp_path, monkeypatch):
     (tmp_path / "closed").mkdir()
     (tmp_path / "run").mkdir()

@@ -98,7 +98,6 @@ class RunFolder:
 
     def config(self) -> Config:
         """The configuration."""
-        self.refuse_special_files()
         if not self.config_file.exists():
             if not self.path.exists():
                 raise GlassformerError(f"{self.path}: not found; check the path")
@@ -106,6 +105,7 @@ class RunFolder:
                 f"{self.path}: not a run folder, it has no config.toml; name one "
                 f"created by `glassformer train`"
             )
+        self.refuse_special_files()
         values = read_config_values(self.config_file)
         job = values["job"]
         if not isinstance(job, str) or job not in JOBS:

@@ -89,6 +89,18 @@ def _refused(path: Path) -> Path:
     return next(closed, path)
 
 
+def refuse_unwritable(path: Path) -> None:
+    """Refuse a folder, or a file in a folder that may not be written to, before work is done."""
+    folder = path.absolute().parent
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise GlassformerError(
+            f"{path}: cannot be written, its folder may not be written to; name another folder, "
+            f"or check its permissions"
+        )
+    if path.is_dir():
+        raise GlassformerError(f"{path}: is a folder; name a file")
+
+
 def unknown(kind: str, name: str, choices: Iterable[str]) -> str:
     """The sentence for a name that is not one of the choices.
 

@@ -1,6 +1,7 @@
 """`glassformer explain` shows explanations in the terminal and writes them to files."""
 
 import json
+import os
 
 import pytest
 import torch
@@ -104,4 +105,20 @@ def test_attention_that_is_too_large_is_left_out_from_the_first_layer_on(run, mo
     assert left_out == len(every) - 1
     assert run.explain(TEXT).notes == (
         f"The attention of the first {left_out} layers is left out: the input is long.",
+    )
+
+
+@pytest.mark.parametrize("name", ["x.html", "x.json", "x.png"])
+def test_a_place_that_cannot_be_written_is_refused_before_a_run_is_opened(
+    name, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "taken" / name).mkdir(parents=True)
+    assert main(["explain", "no run", TEXT, "--out", f"taken/{name}"]) == 1
+    assert capsys.readouterr().err == f"glassformer: taken/{name}: is a folder; name a file\n"
+    monkeypatch.setattr(os, "access", lambda path, mode: not mode & os.W_OK)
+    assert main(["explain", "no run", TEXT, "--out", f"closed-{name}"]) == 1
+    assert capsys.readouterr().err == (
+        f"glassformer: closed-{name}: cannot be written, its folder may not be written to; name "
+        f"another folder, or check its permissions\n"
     )

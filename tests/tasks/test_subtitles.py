@@ -31,3 +31,5 @@ def test_subtitles_need_a_folder(tmp_path):
     check_subtitles(tmp_path / "talk.srt")
     with pytest.raises(GlassformerError, match="gone: no such folder for subtitles"):
         check_subtitles(tmp_path / "gone" / "talk.srt")
+    with pytest.raises(GlassformerError, match="is a folder; name a file"):
+        check_subtitles(tmp_path)

@@ -7,7 +7,7 @@
 
 from pathlib import Path
 
-from glassformer.errors import GlassformerError
+from glassformer.errors import GlassformerError, refuse_unwritable
 from glassformer.explaining.record import ExplanationRecord
 from glassformer.explaining.views.document import page_of
 from glassformer.explaining.views.picture import draw_explanation
@@ -28,6 +28,7 @@ def check_out(path: Path) -> None:
         check_picture(path)
     if not path.absolute().parent.is_dir():
         raise GlassformerError(f"{path.parent}: no such folder; create it first")
+    refuse_unwritable(path)
 
 
 def write_explanation(

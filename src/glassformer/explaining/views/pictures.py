@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from glassformer.errors import GlassformerError, install
+from glassformer.errors import GlassformerError, install, refuse_unwritable
 from glassformer.files import replacing
 
 FORMATS = (".png", ".svg", ".pdf")
@@ -29,6 +29,7 @@ def check_picture(path: Path) -> None:
         )
     if not path.absolute().parent.is_dir():
         raise GlassformerError(f"{path.parent}: no such folder for the picture; create it first")
+    refuse_unwritable(path)
     if find_spec("matplotlib") is None:
         raise GlassformerError(
             f"a picture needs matplotlib, which is not installed; {install('pictures')}"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from glassformer.errors import GlassformerError
+from glassformer.errors import GlassformerError, refuse_unwritable
 from glassformer.files import write_text
 from glassformer.tasks.served import Spoken
 
@@ -17,6 +17,7 @@ def check_subtitles(path: Path) -> None:
     """Refuse a file that cannot be written before anything is transcribed."""
     if not path.absolute().parent.is_dir():
         raise GlassformerError(f"{path.parent}: no such folder for subtitles; create it first")
+    refuse_unwritable(path)
 
 
 def write_subtitles(words: Sequence[Spoken], path: Path, *, form: str, between: str = " ") -> None:

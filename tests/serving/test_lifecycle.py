@@ -97,9 +97,35 @@ def test_a_second_signal_stops_at_once(runs, monkeypatch):
         assert "[DONE]" not in found
 
 
-def drop(url, found, begun):
+def drop(url, found, begun, **more):
     with suppress(httpx.HTTPError):
-        stream(url, found, begun, n=16, max_tokens=4000)
+        stream(url, found, begun, **{"n": 16, "max_tokens": 4000, **more})
+
+
+def drop_whole(url, values):
+    with suppress(httpx.HTTPError):
+        httpx.post(f"{url}/v1/completions", json=values, timeout=60)
+
+
+def test_a_second_signal_stops_quietly(runs):
+    words = (runs["bottles"], "--set", "limits.tokens=32000")
+    with started(*words) as (process, url):
+        found, begun = [], threading.Event()
+        values = {"n": 1, "temperature": 0, "max_tokens": 30_000}
+        reader = threading.Thread(target=drop, args=(url, found, begun), kwargs=values)
+        whole = threading.Thread(target=drop_whole, args=(url, LONG | values))
+        reader.start()
+        whole.start()
+        assert begun.wait(30)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        assert process.poll() is None  # it drains
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+        assert process.stderr.read() == ""
+        reader.join(30)
+        whole.join(30)
+        assert "[DONE]" not in found
 
 
 def test_a_newer_run_takes_over_without_losing_a_request(runs, tmp_path):

@@ -29,6 +29,7 @@ from glassformer.terminal import print_line
 
 log = logging.getLogger(__name__)
 STEP = 5.0  # seconds that the worker may take to end its last step
+CUT = 1.0  # second that requests may take to end once their connections are closed
 
 
 class Server(uvicorn.Server):
@@ -66,6 +67,17 @@ class Server(uvicorn.Server):
             training = [f"{name} (in training)" for name in models.training]
             names = ", ".join([*models.paths, *training])
             print_line(f"Serving {names} at {address}; see {address}/docs")
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Drain; after a second signal, requests end as if their clients had gone."""
+        await super().shutdown(sockets)
+        if not self.force_exit:
+            return
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+        if self.server_state.tasks:
+            await asyncio.wait(self.server_state.tasks, timeout=CUT)
+        await self.lifespan.shutdown()  # or it would be cancelled, with a traceback
 
     def stop(self) -> None:
         """Drain; called again, stop."""

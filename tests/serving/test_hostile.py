@@ -90,6 +90,60 @@ def test_a_hostile_setting_is_refused(server, field):
     assert refusal(found)[0] == 422
 
 
+FIELDS = {  # what a refusal says, by field
+    b'"stop": ["a", "b", "c", "d", "e"]': "stop: must have at most 4 items",
+    b'"prompt": "\\ud800"': "prompt: half of a surrogate pair is no character",
+    b'"prompt": ["a", "\\ud800"]': "prompt.1: half of a surrogate pair is no character",
+    b'"seed": 1.5': "seed: must be a whole number",
+    b'"top_p": 0': "top_p: must be above 0",
+    b'"temperature": -1': "temperature: must be at least 0",
+    b'"temperature": NaN': "temperature: must be a finite number",
+    b'"stream": "maybe"': "stream: must be true or false",
+    b'"stream_options": 3': "stream_options: must be an object",
+    b'"logit_bias": {}': "logit_bias: unknown field; /docs lists those of this path",
+}
+
+
+@pytest.mark.parametrize(("field", "says"), FIELDS.items(), ids=FIELDS.values())
+def test_a_wrong_field_is_refused_in_plain_words(server, field, says):
+    body = b'{"model": "bottles", "max_tokens": 2, ' + field + b"}"
+    found = server.post("/v1/completions", content=body, headers=JSON)
+    assert refusal(found) == (422, "invalid_value")
+    assert found.json()["error"]["message"] == says
+
+
+UNREADABLE = {
+    b"": "the body is empty; send a JSON object",
+    b"null": 'the body is not a JSON object, such as {"model": ...}',
+    b"[1, 2]": 'the body is not a JSON object, such as {"model": ...}',
+    b'{"model": "\xff"}': "the body is not valid UTF-8: error at byte 11",
+    b"[" * 200_000: "the body is not valid JSON: it is nested too deeply",
+    b'{"seed": ' + b"9" * 5000 + b"}": "the body is not valid JSON: a number in it has too many "
+    "digits",
+}
+
+
+@pytest.mark.parametrize(("body", "says"), UNREADABLE.items(), ids=range(len(UNREADABLE)))
+def test_a_body_that_cannot_be_read_is_told_why(server, body, says):
+    found = server.post("/v1/completions", content=body, headers=JSON)
+    assert refusal(found) == (422, "invalid_json")
+    assert found.json()["error"]["message"] == says
+
+
+@pytest.mark.parametrize("headers", [{}, {"content-type": "application/x-www-form-urlencoded"}])
+def test_json_without_its_header_is_told_so(server, headers):
+    found = server.post("/v1/classify", content=b'{"model": "reviews"}', headers=headers)
+    assert refusal(found) == (422, "no_json_header")
+    says = "the header Content-Type: application/json is missing"
+    assert found.json()["error"]["message"] == says
+
+
+def test_an_upload_without_a_body_is_told_its_fields(server):
+    found = server.post("/v1/audio/transcriptions")
+    assert refusal(found) == (422, "invalid_value")
+    assert found.json()["error"]["message"] == "model: this field is missing"
+
+
 @pytest.mark.parametrize("seed", [0, -1, 2**31, 2**63, -(2**63), 10**40])
 def test_any_whole_number_is_a_seed(server, seed):
     values = {"model": "bottles", "max_tokens": 3, "temperature": 1.0, "seed": seed}

@@ -92,14 +92,21 @@ def test_one_that_is_wrong_does_not_spoil_the_batch(runs):
 @pytest.mark.parametrize(
     ("values", "says"),
     [
-        ({"model": "words", "input": "red", "alternatives": 17}, "alternatives: Input should be"),
-        ({"model": "words", "input": "red", "picture": "a.png"}, "picture: Extra inputs"),
-        ({"model": "words", "input": "red", "set": ["decode.best=9"]}, "set: Extra"),
+        (
+            {"model": "words", "input": "red", "alternatives": 17},
+            "alternatives: must be at most 16",
+        ),
+        (
+            {"model": "words", "input": "red", "picture": "a.png"},
+            "picture: unknown field; /docs lists",
+        ),
+        ({"model": "words", "input": "red", "set": ["decode.best=9"]}, "set: unknown field"),
         ({"model": "words", "input": "red", "required": [""]}, "the model cannot write ''"),
         ({"model": "words", "input": []}, "input has 0 texts; send 1 to 256"),
         ({"model": "words", "input": ["a"] * 257}, "input has 257 texts"),
-        ({"model": "words"}, "input: Field required"),
-        ({"model": "words", "input": 3}, "input"),
+        ({"model": "words"}, "input: this field is missing"),
+        ({"model": "words", "input": 3}, "input: must be a text or a list"),
+        ({"model": "words", "input": [3]}, "input.0: must be a text"),
         ({"model": "reviews", "input": "a"}, "reviews does not answer /v1/translate"),
     ],
 )

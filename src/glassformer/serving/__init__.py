@@ -2,6 +2,7 @@
 
     settings        limits, batching, and the memory of the engine
     errors          refusals, and the form of every error
+    invalid         what is wrong with a request that does not fit its path
     worker          the one thread that calls models
     batching        requests that come within moments of each other are answered as one batch
     cancelling      calls that end once nobody waits for their answer

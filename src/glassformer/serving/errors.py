@@ -13,6 +13,8 @@ from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from glassformer.serving.invalid import EMPTY, NO_JSON_HEADER, NO_OBJECT, unreadable, what_is_wrong
+
 TYPES = {  # of errors, by status; others are wrong requests
     401: "authentication_error",
     403: "permission_error",
@@ -120,12 +122,24 @@ def invalid_request(error: RequestValidationError) -> RefusedError:
     if first.get("type") == "json_invalid":
         message = f"the body is not valid JSON: error at character {first['loc'][-1]}"
         return RefusedError(422, message, code="invalid_json")
+    if first["loc"] == ("body",):
+        return no_object(first)
     same = [one for one in errors if place_of(one)[:1] == place_of(first)[:1]]
-    found = next((one for one in same if not one.get("type", "").endswith("_type")), first)
-    param = ".".join(place_of(found)) or None
-    message = found.get("msg", "the request is not valid")
-    message = f"{param}: {message}" if param else f"{message}"
+    deepest = max(same, key=lambda one: len(place_of(one)))  # of equals, the first
+    found = next((one for one in same if not one.get("type", "").endswith("_type")), deepest)
+    place = place_of(found)
+    param = ".".join(place) or None
+    message = what_is_wrong([found, *(one for one in same if place_of(one) == place)])
+    message = f"{param}: {message}" if param else message
     return RefusedError(422, message, code="invalid_value", param=param)
+
+
+def no_object(error: Mapping[str, Any]) -> RefusedError:
+    """For a body of which no field could be read."""
+    if isinstance(error.get("input"), bytes):
+        return RefusedError(422, NO_JSON_HEADER, code="no_json_header")
+    message = EMPTY if error.get("type") == "missing" else NO_OBJECT
+    return RefusedError(422, message, code="invalid_json")
 
 
 def place_of(error: Mapping[str, Any]) -> list[str]:
@@ -151,6 +165,8 @@ def add_error_handlers(app: FastAPI) -> None:
 
     async def http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
+        if (reason := unreadable(error.__cause__)) is not None:
+            return RefusedError(422, reason, code="invalid_json").response()
         message = UNKNOWN_PATH if error.status_code == 404 else str(error.detail)
         response = RefusedError(error.status_code, message, code="http_error").response()
         response.headers.update(error.headers or {})

@@ -11,6 +11,8 @@ import pytest
 from small_recordings import RATE
 from small_served import Served, refusal, wait_until, wave_bytes
 
+from glassformer.serving.waiting import too_late
+
 LONG = {"model": "bottles", "prompt": "3", "max_tokens": 400, "temperature": 0}
 SHORT = LONG | {"max_tokens": 2}
 
@@ -143,6 +145,11 @@ def test_a_stream_that_takes_too_long_ends_with_an_error(hasty):
     with blocked(hasty):
         found = hasty.post("/v1/completions", SHORT | {"stream": True})
     assert refusal(found) == (504, "timeout")
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(1.0, "1 second"), (2.5, "2.5 seconds")])
+def test_a_time_limit_is_worded_in_the_right_number(seconds, said):
+    assert too_late(seconds).message == f"there was no answer within {said}"
 
 
 def test_a_server_that_is_about_to_stop_refuses_new_requests(small):

@@ -28,6 +28,7 @@ from glassformer.serving.waiting import answered
 from glassformer.tasks import JOBS
 from glassformer.tasks.predictor import Prediction
 from glassformer.tasks.shared.sound_predictor import SoundPredictor
+from glassformer.wording import counted
 
 FASTEST = 192_000 * 2  # samples a second, of all channels together
 
@@ -104,7 +105,7 @@ def read_within(path: Path, rate: int, longest: float, stopped: Event) -> Sound:
         if samples > longest * rate or stopped.is_set():
             raise RefusedError(
                 422,
-                f"the recording is longer than {longest:g} seconds; send a part of it",
+                f"the recording is longer than {counted(longest, 'second')}; send a part of it",
                 code="audio_too_long",
                 param="file",
             )

@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 from glassformer.errors import GlassformerError
 from glassformer.serving.errors import RefusedError, internal_error
 from glassformer.serving.models import ServedModel
+from glassformer.wording import counted
 
 Answer = TypeVar("Answer")
 
@@ -49,7 +50,8 @@ def client_gone() -> RefusedError:
 
 
 def too_late(seconds: float) -> RefusedError:
-    return RefusedError(504, f"there was no answer within {seconds:g} seconds", code="timeout")
+    message = f"there was no answer within {counted(seconds, 'second')}"
+    return RefusedError(504, message, code="timeout")
 
 
 def as_refusal(error: GlassformerError, model: ServedModel) -> RefusedError:

@@ -12,8 +12,10 @@ from contextlib import contextmanager, suppress
 
 import httpx
 import pytest
-from small_served import Served, refusal, wait_until
+from quick import quickly
+from small_served import TEXT, Served, refusal, stack, wait_until
 
+import glassformer
 from glassformer.cli import main
 from glassformer.engine.engine import Engine
 
@@ -172,6 +174,18 @@ def test_a_run_that_cannot_be_loaded_leaves_the_old_one(runs, tmp_path):
         assert server.post("/v1/classify", GOOD, headers=headers).status_code == 200
 
 
+def linear_run(folder):
+    """A language model whose decoder keeps no keys and values."""
+    data = folder / "bottles.txt"
+    data.write_text(TEXT)
+    settings = (*stack("decoder"), "task.max_length=32", "model.decoder.attention.kind=linear")
+    settings += ("model.decoder.position.kind=none",)
+    options = {"run": folder / "linear", "steps": 1, "quiet": True, "device": "cpu"}
+    with quickly():
+        glassformer.train("generate", data, set=settings, **options)
+    return folder / "linear"
+
+
 def test_what_cannot_be_served_is_one_line(runs, tmp_path, capsys):
     def refused(*words):
         assert main([*map(str, words)]) == 1
@@ -189,6 +203,10 @@ def test_what_cannot_be_served_is_one_line(runs, tmp_path, capsys):
     assert says.startswith("unknown setting 'limits.qeue'; did you mean 'limits.queue'?")
     says = refused("serve", runs["reviews"], "--set", "limits.queue=0")
     assert says == "limits.queue must be above 0, got 0"
+    run = linear_run(tmp_path)
+    says = refused("serve", run, "--port", "0")
+    assert "train a run with --set model.decoder.attention.kind=softmax" in says
+    assert says.endswith(f"or use `glassformer predict {run}`")
     assert main(["serve", "--help"]) == 0
 
 

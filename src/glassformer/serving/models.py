@@ -96,8 +96,10 @@ class ServedModel:
             return None
         if not isinstance(model, LanguageModel) or not can_page(model.decoder):
             raise GlassformerError(
-                f"{self.run.folder.path}: its decoder keeps more than keys and values, which the "
-                f"engine has no pages for; serve a model with softmax attention"
+                f"{self.run.folder.path}: its decoder does not keep keys and values, as the engine "
+                f"of `serve` requires; train a run with --set "
+                f"model.decoder.attention.kind=softmax, or use `glassformer predict "
+                f"{self.run.folder.path}`"
             )
         return Generator(worker, model, memory, self._inference, self.threads)
 

@@ -102,6 +102,21 @@ def test_too_many_tokens_are_422(small):
     assert usage["total_tokens"] <= 40
 
 
+def test_more_tokens_than_the_memory_holds_are_422(runs):
+    with Served([runs["bottles"]], limits={"tokens": 900}, engine={"tokens": 48}) as server:
+        found = server.post("/v1/completions", SHORT | {"max_tokens": 48})
+        assert refusal(found) == (422, "too_many_tokens")
+        message = found.json()["error"]["message"]
+        assert message.endswith(
+            "with max_tokens more than 48 (engine.tokens of the server); shorten it, or lower "
+            "max_tokens"
+        )
+        found = server.post("/v1/completions", SHORT | {"max_tokens": 900})
+        assert refusal(found) == (422, "too_many_tokens")
+        rest = {key: value for key, value in SHORT.items() if key != "max_tokens"}
+        assert server.post("/v1/completions", rest).json()["usage"]["total_tokens"] <= 48
+
+
 def test_a_recording_that_is_too_long_is_422(small):
     sound = wave_bytes(np.zeros(3 * RATE, dtype=np.float32))
     files, data = {"file": ("a.wav", sound)}, {"model": "speech"}

@@ -22,6 +22,7 @@ from glassformer.serving.schemas import CompletionRequest
 from glassformer.serving.settings import Limits
 from glassformer.serving.waiting import EventStream, answered
 from glassformer.tasks.served import TokenWriter
+from glassformer.wording import counted
 
 PATH = "/v1/completions"
 FINISHED = {"end": "stop", "stop": "stop", "length": "length"}
@@ -99,15 +100,17 @@ class Completion:
 
     def _within_limits(self, request: GenerationRequest) -> GenerationRequest:
         """Refuse too many tokens; a length that nobody asked for becomes what is left."""
-        room = self.limits.tokens - len(request.prompt)
+        most = min(self.limits.tokens, self.generator.tokens)
+        room = most - len(request.prompt)
         if room >= request.decode.max_length:
             return request
         if self.body.max_tokens is None and room > 0:
             return replace(request, decode=replace(request.decode, max_length=room, min_length=0))
+        setting = "limits.tokens" if most == self.limits.tokens else "engine.tokens"
         raise RefusedError(
             422,
-            f"the prompt has {len(request.prompt):,} tokens, and with max_tokens more than "
-            f"{self.limits.tokens:,}; shorten it, or lower max_tokens",
+            f"the prompt has {counted(len(request.prompt), 'token')}, and with max_tokens more "
+            f"than {most:,} ({setting} of the server); shorten it, or lower max_tokens",
             code="too_many_tokens",
             param="prompt",
         )
@@ -122,8 +125,8 @@ class Completion:
                     self.written_tokens += len(piece.found.token_scores)
                 yield piece
         finally:
-            counted = {"prompt": self.prompt_tokens, "completion": self.written_tokens}
-            for kind, tokens in counted.items():
+            by_kind = {"prompt": self.prompt_tokens, "completion": self.written_tokens}
+            for kind, tokens in by_kind.items():
                 self.metrics.tokens.labels(self.model.name, kind).inc(tokens)
 
     async def whole(self) -> dict[str, Any]:

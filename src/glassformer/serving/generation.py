@@ -74,6 +74,9 @@ class Generator(Source):
     Args:
         inference: The context in which the model is called.
         threads: How many compute a step.
+
+    Attributes:
+        tokens: The most of one text, with what it continues.
     """
 
     def __init__(
@@ -85,6 +88,7 @@ class Generator(Source):
         threads: Threads,
     ) -> None:
         self.worker, self.inference, self.threads = worker, inference, threads
+        self.tokens = memory.tokens
         pages = -(-memory.tokens // PAGE)
         with inference():
             self.engine = Engine(model, pages=pages, page_size=PAGE, rows=memory.rows)

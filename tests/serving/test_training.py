@@ -50,6 +50,10 @@ def test_a_run_in_training_is_watched_and_then_served(runs, tmp_path):
             assert [one["id"] for one in server.get("/v1/models").json()["data"]] == ["reviews"]
             asked = {"model": "words", "input": "red"}
             assert server.post("/v1/translate", asked).status_code == 404
+            found = server.post("/v1/classify", asked)
+            assert refusal(found) == (404, "model_not_found")
+            says = "words has no trained model yet; /v1/training/words shows how far it is"
+            assert found.json()["error"]["message"] == says
             finish(runs["words"], path)
         wait_until(lambda: not server.models.training)
         assert server.get("/v1/training").json()["data"] == []

@@ -238,6 +238,9 @@ class Models:
     def named(self, name: str) -> ServedModel:
         """The model of that name, refused if there is none."""
         model = self.served.get(name)
+        if model is None and name in self.training:
+            message = f"{name} has no trained model yet; /v1/training/{name} shows how far it is"
+            raise RefusedError(404, message, code="model_not_found", param="model")
         if model is None:
             message = unknown("model", name[:100], self.served)
             raise RefusedError(404, message, code="model_not_found", param="model")

@@ -70,7 +70,13 @@ def publish(folder: Path, name: str, temporary: Path, progress: Progress) -> Non
     remove_checkpoint(folder / name)
     temporary.rename(folder / name)
     sync(folder)
-    write_text(name + "\n", folder / "latest")
+    name_latest(folder, progress.step)
+
+
+def name_latest(folder: Path, step: int) -> None:
+    """Write down that the newest checkpoint is that of this step, over what a kill has left."""
+    if processes.is_first():
+        write_text(f"step-{step}\n", folder / "latest")
 
 
 def rewrite_progress(folder: Path, progress: Progress) -> None:
@@ -190,7 +196,7 @@ def discard(folder: Path, step: int) -> None:
         if before is None:
             remove(folder / "latest")
         else:
-            write_text(f"step-{before}\n", folder / "latest")
+            name_latest(folder, before)
     processes.wait()
 
 

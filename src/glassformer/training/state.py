@@ -12,6 +12,7 @@ from glassformer.training.averages import MovingAverage
 from glassformer.training.checkpoints import (
     find_checkpoint,
     intact_best,
+    name_latest,
     prune_checkpoints,
     read_group,
     rewrite_progress,
@@ -81,6 +82,7 @@ class State:
         if self.average is not None:
             self.average.load(read_group(home, "average"))
         self.progress = progress
+        name_latest(folder, progress.step)
         prune_checkpoints(folder, progress)
         return True
 

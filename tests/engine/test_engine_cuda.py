@@ -20,7 +20,7 @@ from glassformer.config import AttentionConfig, ModelConfig, PositionConfig, Sta
 from glassformer.config.decoding import DecodeConfig
 from glassformer.core.caches import PagePool
 from glassformer.core.positions.rotary import rotated as by_functions
-from glassformer.core.steps.paged_attention import attend_pages, has_kernel, reference
+from glassformer.core.steps.paged_attention import attention_on, has_kernel, reference
 from glassformer.engine import Engine, GenerationRequest, borrowed_engine
 from glassformer.engine.paged_steps import PagedSteps
 from glassformer.engine.steps import GatheredSteps
@@ -59,7 +59,7 @@ def test_the_kernel_gives_what_gathering_gives(rotated, shape, window, softcap, 
     options = {"scale": width**-0.5, "softcap": softcap, "window": window, "turns": turns}
     ours, theirs = [page.clone() for page in pages], [page.clone() for page in pages]
     assert has_kernel(table.device)
-    found = attend_pages(*new, *ours, table, positions, **options)
+    found = attention_on(table.device)(*new, *ours, table, positions, **options)
     expected = reference(*new, *theirs, table, positions, **options)
     torch.testing.assert_close(
         found, expected, atol=1e-5 if dtype == torch.float32 else 2e-2, rtol=0

@@ -19,7 +19,7 @@ from glassformer.core.cuda_graphs import recording, side_stream
 from glassformer.core.layout import Layout
 from glassformer.core.positions import Position
 from glassformer.core.positions.rotary import Turns
-from glassformer.core.steps.paged_attention import attend_pages, has_kernel
+from glassformer.core.steps.paged_attention import attention_on, has_kernel
 from glassformer.engine.fused_step import fused_scores, turns_at
 from glassformer.engine.generation import Branch
 from glassformer.engine.paged_decoder import PagedDecoder
@@ -46,6 +46,7 @@ class PagedSteps(Steps):
         self.tokens = torch.zeros(rows + 1, dtype=torch.long, device=device)
         self.positions = torch.zeros_like(self.tokens)
         self.table = torch.full((rows + 1, width), pool.pages, dtype=torch.int32, device=device)
+        self.attend = attention_on(device)
         self.graphs: dict[int, StepGraph] = {}
         self.memory_of_graphs = torch.cuda.graph_pool_handle() if device.type == "cuda" else None
         self._last: list[int] = []  # who took part in the last step
@@ -121,7 +122,7 @@ class PagedSteps(Steps):
         shape, pool = fused.layers[number].attention, self.decoder.pool
         q, k, v = heads.split([shape.heads, shape.kv_heads, shape.kv_heads], dim=1)
         pages = pool.k[number], pool.v[number]
-        return attend_pages(q, k, v, *pages, table, positions, scale=shape.scale, turns=turns)
+        return self.attend(q, k, v, *pages, table, positions, scale=shape.scale, turns=turns)
 
     def _plain(
         self, tokens: Int[Tensor, " rows"], table: Int[Tensor, "rows pages"], at: Layout
@@ -146,7 +147,7 @@ class PagedSteps(Steps):
         q, (k, v) = layer.queries(x), layer.keys_and_values(x)
         q, k = self.decoder.decoder.position.turn(q, k, at)
         pool, scoring = self.decoder.pool, layer.scoring
-        answer = attend_pages(
+        answer = self.attend(
             q[:, :, 0],
             k[:, :, 0],
             v[:, :, 0],

@@ -20,7 +20,16 @@ def has_kernel(device: torch.device) -> bool:
     return device.type == "cuda" and has_triton()
 
 
-def attend_pages(
+def attention_on(device: torch.device) -> Callable[..., Tensor]:
+    """The fastest way on this device, called as `reference`."""
+    if not has_kernel(device):
+        return reference
+    from glassformer.core.steps.paged_attention_kernel import attend
+
+    return attend
+
+
+def reference(
     q: Float[Tensor, "B H K"],
     k: Float[Tensor, "B G K"],
     v: Float[Tensor, "B G W"],
@@ -43,41 +52,6 @@ def attend_pages(
         turns: Cosines and sines of the positions, to rotate queries and keys by; None to leave
             them as they are.
     """
-    run: Callable[..., Tensor] = reference
-    if has_kernel(q.device):
-        from glassformer.core.steps.paged_attention_kernel import attend
-
-        run = attend
-    return run(
-        q,
-        k,
-        v,
-        k_pages,
-        v_pages,
-        table,
-        positions,
-        scale=scale,
-        softcap=softcap,
-        window=window,
-        turns=turns,
-    )
-
-
-def reference(
-    q: Float[Tensor, "B H K"],
-    k: Float[Tensor, "B G K"],
-    v: Float[Tensor, "B G W"],
-    k_pages: Float[Tensor, "pages size G K"],
-    v_pages: Float[Tensor, "pages size G W"],
-    table: Int[Tensor, "B most"],
-    positions: Int[Tensor, " B"],
-    *,
-    scale: float,
-    softcap: float | None,
-    window: int | None,
-    turns: Turns | None,
-) -> Float[Tensor, "B H W"]:
-    """The same by gathering all pages of the table."""
     q, k = rotated(q, turns), rotated(k, turns)
     size = k_pages.shape[1]
     page = table.gather(1, positions[:, None].long() // size)[:, 0]

@@ -129,9 +129,9 @@ def attend(
     positions: Int[Tensor, " B"],
     *,
     scale: float,
-    softcap: float | None,
-    window: int | None,
-    turns: Turns | None,
+    softcap: float | None = None,
+    window: int | None = None,
+    turns: Turns | None = None,
 ) -> Float[Tensor, "B H W"]:
     """As `paged_attention.reference`; the last axis of every tensor is contiguous."""
     rows, heads, width = q.shape

@@ -309,17 +309,6 @@ def test_what_is_no_job_of_another_folder_is_fine(module, line):
     assert not foreign_jobs(f"glassformer.{module}", ast.parse(line))
 
 
-def test_every_file_fits_in_one_sitting():
-    limits = {SOURCE: 300, ROOT / "tests": 400}
-    long = {
-        str(path.relative_to(ROOT)): lines
-        for folder, limit in limits.items()
-        for path in sources(folder)
-        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > limit
-    }
-    assert not long
-
-
 def test_no_file_we_load_can_run_code():
     found = {
         str(path.relative_to(ROOT)): ways

@@ -2,7 +2,7 @@
 
     python benchmarks/length.py train runs/length    # a small model for each, four at a time
     python benchmarks/length.py score runs/length    # the table, and runs/length/losses.json
-    python benchmarks/length.py draw runs/length docs/length.png
+    python benchmarks/length.py draw runs/length docs/pictures/length.png
 
 Models of `tinyshakespeare` by characters are trained with windows of 256, and read the validation
 text in windows of up to 4,096, in one pass each. Rotary positions are also scaled, as long as the

@@ -1,6 +1,6 @@
 """Run a command in a terminal and draw what it shows last, as an SVG.
 
-    python examples/record_terminal.py docs/demo.svg 40 glassformer demo
+    python examples/record_terminal.py docs/pictures/demo.svg 40 glassformer demo
 
 draws the last 40 lines. Bars that were overwritten are not among them.
 """

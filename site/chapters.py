@@ -1,6 +1,6 @@
 """The chapters of the tour: run their code, and compare what it prints and draws with the text.
 
-docs/tour/README.md describes the format. A chapter's code is run once; both languages show the
+docs/dev/tour.md describes the format. A chapter's code is run once; both languages show the
 same results.
 """
 

@@ -1,6 +1,7 @@
-"""A page with every command and its options, from the command line itself."""
+"""docs/reference/commands.md: every command and its options, from the command line itself."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import click
@@ -8,10 +9,12 @@ from typer.main import get_command
 
 from glassformer.cli.app import app
 
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "commands.md"
+
 
 def commands_page() -> str:
     """Every command as `--help` describes it."""
-    head = "# Every command\n\nWhat `glassformer COMMAND --help` says, in one place.\n"
+    head = "# Every command\n\nWhat `glassformer COMMAND --help` prints, on one page. `make docs` writes it.\n"
     return "\n".join([head, *sections(get_command(app), "glassformer")])
 
 

@@ -1,6 +1,6 @@
 """The parts of the documentation that are computed: write what has changed, and fail if any has.
 
-python site/docs.py          the page of settings, and what the chapters of the tour show
+python site/docs.py          the pages of commands and settings, and what the chapters show
 python site/docs.py 03 05    these chapters only
 """
 
@@ -9,15 +9,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from chapters import chapters, run, stale
-from settings import PAGE, settings_page
+from commands import PAGE as COMMANDS, commands_page
+from settings import PAGE as SETTINGS, settings_page
 
 ROOT = Path(__file__).parents[1]
 
 
 def changes(numbers: Sequence[str]) -> Iterator[tuple[Path, str]]:
     """The files that differ from what the code gives, with what they should contain."""
-    if not numbers and PAGE.read_text(encoding="utf-8") != (page := settings_page()):
-        yield PAGE, page
+    written = {} if numbers else {COMMANDS: commands_page, SETTINGS: settings_page}
+    for path, page in written.items():
+        if not path.exists() or path.read_text(encoding="utf-8") != page():
+            yield path, page()
     for chapter in chapters():
         if not numbers or chapter.path.name[:2] in numbers:
             yield from stale(chapter, run(chapter))

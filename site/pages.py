@@ -16,7 +16,6 @@ from pathlib import Path
 
 import yaml
 from chapters import FULL, chapters
-from commands import commands_page
 from latex2mathml.converter import convert
 
 ROOT = Path(__file__).parents[1]
@@ -105,16 +104,12 @@ def write_pages() -> None:
         parts = [f"::: {name}\n" for name, where in reference.items() if where == target]
         title = f"# {Path(target).with_suffix('').relative_to('reference')}"
         (PAGES / target).write_text("\n".join([title, "", *parts]), encoding="utf-8")
-    (PAGES / "commands.md").write_text(commands_page(), encoding="utf-8")
 
 
 def navigation() -> list[dict[str, list[object]]]:
-    """The menu: that of menu.yml with what is not named there, the chapters, and the reference."""
+    """The menu: that of menu.yml with the chapters of the tour and the reference of the code."""
     menu = yaml.safe_load((ROOT / "site" / "menu.yml").read_text(encoding="utf-8"))
     by_title = {title: pages for part in menu for title, pages in part.items()}
-    named = [page for pages in by_title.values() for page in pages]
-    docs = sorted(path.name for path in (ROOT / "docs").glob("*.md"))
-    by_title["Use"] += [page for page in docs if page not in named and ".zh." not in page]
     by_title["Tour"] += [f"tour/{chapter.path.name}" for chapter in chapters()]
     return [*menu, {"Code": list(tree(PAGES / "reference"))}]
 

@@ -1,4 +1,4 @@
-"""docs/settings.md: every setting with its default and its meaning, from the records.
+"""docs/reference/settings.md: every setting with its default and its meaning, from the records.
 
 A record is a dataclass of the configuration; the `Args:` of its docstring say what each of its
 settings means. A setting without a word there is an error.
@@ -15,7 +15,7 @@ from glassformer.config.run import Config
 from glassformer.runs.request import FACTS
 from glassformer.tasks import BUILT_IN, JOBS
 
-PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "settings.md"
 INTRODUCTION = """\
 # Every setting
 
@@ -23,7 +23,7 @@ Give a setting as `--set train.clip=0.5`, in Python as `set={"train.clip": 0.5}`
 with `--config`. The headings name the table that a setting belongs to: `clip` under `train` is
 `train.clip`. A decoder has the tables of an encoder; right under `model`, their settings hold for
 every stack of the job: `model.dim=64`, `model.position=alibi`. `none` stands for no value.
-[training.md](training.md) explains the important settings; what a job sets otherwise is [at the
+[training.md](../guides/training.md) explains the important settings; what a job sets otherwise is [at the
 end](#what-jobs-set-otherwise). `make docs` writes this page from the records in
 `src/glassformer/config/` and from those of the jobs.
 """
@@ -32,7 +32,7 @@ OTHERWISE = (
     "## What jobs set otherwise\n\n| job | setting | on a CPU | on a GPU |\n|---|---|---|---|"
 )
 MEANING = re.compile(r"^    (\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
-DOCUMENT = re.compile(r"\bdocs/(\w+\.md)")
+DOCUMENT = re.compile(r"\bdocs/([\w-]+/([\w-]+\.md))")
 
 
 @dataclass
@@ -104,7 +104,7 @@ def meaning(record: type, name: str) -> str:
     for kind in record.__mro__:
         found = dict(MEANING.findall(getdoc(kind) or ""))
         if name in found:
-            return DOCUMENT.sub(r"[\1](\1)", " ".join(found[name].split()))
+            return DOCUMENT.sub(r"[\2](../\1)", " ".join(found[name].split()))
     raise ValueError(f"say what {name} means in the Args of {record.__name__}")
 
 

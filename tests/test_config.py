@@ -144,7 +144,7 @@ def test_a_model_written_by_an_older_version_is_still_read():
 
 
 def test_the_settings_of_a_model_in_the_docs_are_all_there_are_and_can_be_read():
-    text = (Path(__file__).parents[1] / "docs/training.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[1] / "docs/guides/training.md").read_text(encoding="utf-8")
     text = text.split("## The model")[1].split("\n## ")[0]
     example = tomllib.loads(text.split("```toml")[1].split("```")[0])["model"]
     assert build(ModelConfig, example).encoder.layer(2).attention.window == 0

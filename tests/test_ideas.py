@@ -1,4 +1,4 @@
-"""docs/ideas.md is true: every name in it exists, and what it calls an error is one."""
+"""docs/dev/ideas.md is true: every name in it exists, and what it calls an error is one."""
 
 import ast
 import importlib
@@ -20,7 +20,7 @@ from glassformer.models.frontends import Subsampling
 from glassformer.models.pooling import MeanPool
 
 ROOT = Path(__file__).parents[1]
-IDEAS = (ROOT / "docs" / "ideas.md").read_text(encoding="utf-8")
+IDEAS = (ROOT / "docs" / "dev" / "ideas.md").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 CHINESE = (ROOT / "README.zh.md").read_text(encoding="utf-8")
 

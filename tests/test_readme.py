@@ -54,7 +54,7 @@ def test_the_code_in_the_readme_runs(number, capsys):
 
 
 def test_the_code_in_the_guide_to_explanations_runs(capsys):
-    guide = (ROOT / "docs" / "explaining.md").read_text(encoding="utf-8")
+    guide = (ROOT / "docs" / "guides" / "explaining.md").read_text(encoding="utf-8")
     run(blocks(guide)[0])
     printed = capsys.readouterr().out.splitlines()
     assert printed[1:3] == ["torch.Size([2, 4, 5, 7])", "torch.Size([2, 2, 1, 7])"]
@@ -63,7 +63,7 @@ def test_the_code_in_the_guide_to_explanations_runs(capsys):
 
 def test_the_code_on_recommending_runs(capsys):
     with quickly(), unchecked():
-        run(blocks((ROOT / "docs" / "recommending.md").read_text(encoding="utf-8"))[0])
+        run(blocks((ROOT / "docs" / "guides" / "recommending.md").read_text(encoding="utf-8"))[0])
     assert capsys.readouterr().out.startswith("[{'item': 'film ")
 
 
@@ -71,7 +71,7 @@ def test_the_code_on_recommending_runs(capsys):
 def test_the_code_on_training_runs(number, said, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with quickly(), unchecked():
-        run(blocks((ROOT / "docs" / "training.md").read_text(encoding="utf-8"))[number])
+        run(blocks((ROOT / "docs" / "guides" / "training.md").read_text(encoding="utf-8"))[number])
     assert capsys.readouterr().out == said
 
 

@@ -15,6 +15,7 @@ ROOT = TOUR.parents[1]
 
 def test_the_page_of_commands_has_every_command_and_option():
     page = commands.commands_page()
+    assert page == commands.PAGE.read_text(encoding="utf-8"), "make docs writes it anew"
     for name, command in get_command(app).commands.items():
         assert (f"\n## glassformer {name}\n" in page) != command.hidden
     assert "| `--fix` | Write a cleaned copy to this path. |" in page
@@ -27,8 +28,9 @@ def test_a_page_of_the_site_links_to_where_things_are_there():
     pages = pytest.importorskip("pages", reason="needs the extra docs")
     targets, reference = pages.sources(), pages.modules()
     assert targets[ROOT / "README.md"] == "index.md"
-    text = pages.page(ROOT / "docs" / "serving.md", "serving.md", targets, reference)
-    assert "](contributing.md#add-a-job)" in text
+    serving = ROOT / "docs" / "operate" / "serving.md"
+    text = pages.page(serving, "operate/serving.md", targets, reference)
+    assert "](../contributing.md#add-a-job)" in text
     text = pages.page(TOUR / "02-attention.md", "tour/02-attention.md", targets, reference)
     assert "$$" not in text
     assert '<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">' in text
@@ -67,8 +69,8 @@ def test_a_guide_in_chinese_has_an_english_one_and_its_links_lead_somewhere(guid
 
 def test_a_page_in_chinese_can_lead_to_a_section_of_its_english_one():
     pages = pytest.importorskip("pages", reason="needs the extra docs")
-    guide = ROOT / "docs" / "generating.zh.md"
-    text = pages.page(guide, guide.name, pages.sources(), pages.modules())
+    guide = ROOT / "docs" / "guides" / "generating.zh.md"
+    text = pages.page(guide, f"guides/{guide.name}", pages.sources(), pages.modules())
     assert '<a href="../generating.html#speed">英文页</a>' in text
     assert "](training.zh.md#模型)" in text
 
@@ -77,7 +79,7 @@ def test_the_menu_has_every_page():
     pages = pytest.importorskip("pages", reason="needs the extra docs")
     named = [page for part in pages.navigation() for title in part.values() for page in title]
     docs = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")}
-    others = {"index.md", "commands.md", "benchmarks.md", "contributing.md", "changelog.md"}
+    others = {"index.md", "benchmarks.md", "contributing.md", "changelog.md"}
     in_english = {page for page in docs | others if ".zh." not in page}
     assert {page for page in named if isinstance(page, str)} == in_english
 
@@ -99,9 +101,10 @@ def test_make_docs_writes_what_has_changed_and_fails_once(tmp_path, monkeypatch,
     page = tmp_path / "settings.md"
     page.write_text("old", encoding="utf-8")
     monkeypatch.setattr(docs, "ROOT", tmp_path)
-    monkeypatch.setattr(docs, "PAGE", page)
+    monkeypatch.setattr(docs, "SETTINGS", page)
+    monkeypatch.setattr(docs, "COMMANDS", tmp_path / "commands.md")
     monkeypatch.setattr(docs, "chapters", list)
     assert docs.main([]) == 1
-    assert "changed: settings.md" in capsys.readouterr().out
+    assert "changed: commands.md\nchanged: settings.md" in capsys.readouterr().out
     assert page.read_text(encoding="utf-8").startswith("# Every setting\n")
     assert docs.main([]) == 0

@@ -107,7 +107,7 @@ class FrontendConfig:
 
     Args:
         kind: `tokens`, `ngrams`, `subsampling`, `conv1d`, `resnet` or `patches`; or a class of your
-            own as `module:Class` (docs/senses.md).
+            own as `module:Class` (docs/guides/custom-modalities.md).
         bins: Mel bins per audio frame (subsampling, conv1d, resnet).
         factor: Frames per vector, a power of two (subsampling, conv1d, resnet).
         hidden: Inner width (conv1d, resnet).

@@ -211,12 +211,12 @@ def own_frontend(kind: str, channels: int, dim: int) -> Frontend:
     except TypeError as error:
         raise GlassformerError(
             f"model.frontend.kind = {kind} cannot be made as Class(channels, dim) ({error}); see "
-            f"docs/senses.md"
+            f"docs/guides/custom-modalities.md"
         ) from error
     if not isinstance(frontend, nn.Module) or getattr(frontend, "dim", None) != dim:
         raise GlassformerError(
             f"model.frontend.kind = {kind} must be a module whose attribute `dim` is {dim}, the "
-            f"width of the encoder; see docs/senses.md"
+            f"width of the encoder; see docs/guides/custom-modalities.md"
         )
     return frontend
 

@@ -6,7 +6,7 @@
     biases          zero
 
 The rule is the same for `pre`, `post` and `sandwich`: 6 + 6 layers in `post` order learn with it as
-they do in `pre`, and much more slowly or not at all with the alternatives tried (docs/log.md).
+they do in `pre`, and much more slowly or not at all with the alternatives tried (docs/dev/log.md).
 `post` still needs a warm-up. Convolutions (including feed-forward networks written as such), norms,
 embeddings and position tables are initialised by their own modules.
 """

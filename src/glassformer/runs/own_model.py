@@ -72,7 +72,7 @@ def try_out(task: AnyTask, model: nn.Module) -> None:
         raise GlassformerError(
             f"model: {called(model)} does not do what {task.name} needs "
             f"({type(error).__name__}: {str(error).partition(chr(10))[0]}); see `A model of your "
-            f"own` in docs/training.md"
+            f"own` in docs/guides/training.md"
         ) from error
     finally:
         model.train()

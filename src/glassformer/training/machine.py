@@ -101,7 +101,7 @@ def _precision(requested: str, device: torch.device, trial: bool) -> torch.dtype
 def _bf16_pays(device: torch.device, trial: bool) -> bool:
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
-    # Without AMX tiles, which make bf16 fast, a CPU is not tried: docs/log.md.
+    # Without AMX tiles, which make bf16 fast, a CPU is not tried: docs/dev/log.md.
     if device.type != "cpu" or not torch.cpu._is_amx_tile_supported():
         return False
     verdict = find_verdict() if trial else known_verdict()

@@ -83,7 +83,7 @@ class Blend:
         """The weights that suit the validation rows, and whether the n-grams are worth keeping.
 
         A tie between n-grams and both goes to both, which is mostly better on other rows
-        (docs/log.md).
+        (docs/dev/log.md).
 
         Args:
             always: Keep the n-grams whatever they gain.

@@ -2,7 +2,7 @@
 
 From a few thousand rows, a stack of blocks learns less than a linear model of n-grams does. One
 block over tokens and their hashed n-grams learns more, in less time, and makes other mistakes
-(docs/log.md, "Defaults by the rows"). Fewer or more texts than were measured keep the general
+(docs/dev/log.md, "Defaults by the rows"). Fewer or more texts than were measured keep the general
 defaults, and so does an accelerator, on which a stack can be pretrained.
 """
 

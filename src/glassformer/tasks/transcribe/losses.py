@@ -57,7 +57,7 @@ def expect_blanks(to_token: nn.Linear) -> None:
     """Let blanks be as frequent at the start as CTC makes them first.
 
     Otherwise all weights learn to say blank everywhere before they learn anything else, and lose
-    much of what tells frames apart (docs/log.md).
+    much of what tells frames apart (docs/dev/log.md).
     """
     to_token.bias.zero_()
     to_token.bias[BLANK] = math.log((FRAMES_A_TOKEN - 1) * to_token.out_features)

@@ -9,7 +9,7 @@ from glassformer.tasks.translate.answers import GOAL_NAMES, MEASURES
 
 MEASURE_NAMES = ("auto", *MEASURES)
 NO_LIMIT = 100_000  # tokens: the limit is `task.max_length`, unless decode.max_length is lower
-# Until a model is well trained, exact stopping prefers overlong answers; docs/log.md has more.
+# Until a model is well trained, exact stopping prefers overlong answers; docs/dev/log.md has more.
 BY_BEAM: Values = {"method": "beam", "max_length": NO_LIMIT, "beam": {"stopping": "soon"}}
 
 

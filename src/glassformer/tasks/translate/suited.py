@@ -1,7 +1,7 @@
 """Batches that suit the pairs of a run, on an accelerator.
 
 Large batches keep it busy, but each is one update, and a training of a few hundred updates ends too
-early (docs/log.md, "Larger batches need more rows"). So they are for many pairs.
+early (docs/dev/log.md, "Larger batches need more rows"). So they are for many pairs.
 """
 
 from itertools import islice

@@ -14,8 +14,8 @@ PAGE = Path(__file__).parents[1] / "docs" / "reference" / "commands.md"
 
 def commands_page() -> str:
     """Every command as `--help` describes it."""
-    head = "# Every command\n\nWhat `glassformer COMMAND --help` prints, on one page. `make docs` writes it.\n"
-    return "\n".join([head, *sections(get_command(app), "glassformer")])
+    what = "What `glassformer COMMAND --help` prints, on one page. `make docs` writes it.\n"
+    return "\n".join(["# Every command\n", what, *sections(get_command(app), "glassformer")])
 
 
 def sections(command: Any, name: str) -> Iterator[str]:

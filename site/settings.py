@@ -23,8 +23,8 @@ Give a setting as `--set train.clip=0.5`, in Python as `set={"train.clip": 0.5}`
 with `--config`. The headings name the table that a setting belongs to: `clip` under `train` is
 `train.clip`. A decoder has the tables of an encoder; right under `model`, their settings hold for
 every stack of the job: `model.dim=64`, `model.position=alibi`. `none` stands for no value.
-[training.md](../guides/training.md) explains the important settings; what a job sets otherwise is [at the
-end](#what-jobs-set-otherwise). `make docs` writes this page from the records in
+[training.md](../guides/training.md) explains the important settings; what a job sets otherwise is
+[at the end](#what-jobs-set-otherwise). `make docs` writes this page from the records in
 `src/glassformer/config/` and from those of the jobs.
 """
 COLUMNS = "| setting | default | what it does |\n|---|---|---|"

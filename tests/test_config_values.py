@@ -179,7 +179,7 @@ def test_none_unsets_what_is_not_text():
         (TrainConfig, {"steps": 3.0}, "steps must be int, got 3.0"),
         (TrainConfig, {"freeze": 3}, "freeze must be a list of str, got 3"),
         (TrainConfig, {"freeze": [3]}, "freeze must be str, got 3; put it in quotes"),
-        (TrainConfig, {"optimiser": {"rat": 1}}, "unknown setting 'optimiser.rat'; did you mean"),
+        (TrainConfig, {"optimiser": {"warmpu": 1}}, "unknown setting 'optimiser.warmpu'; did"),
         (TrainConfig, {"optimiser": 1}, "optimiser must be a table (kind, lr, ...), got 1"),
         (DataConfig, {"group": 2024}, "group must be str, got 2024; put it in quotes"),
         (DataConfig, {"columns": {"text": 1}}, "columns.text must be str, got 1; put it in quotes"),

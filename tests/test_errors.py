@@ -6,7 +6,7 @@ import pytest
 
 import glassformer
 from glassformer.cli import main
-from glassformer.errors import GlassformerError, at_command_line, in_python, usable_paths
+from glassformer.errors import GlassformerError, at_command_line, in_python, unknown, usable_paths
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,7 @@ from glassformer.errors import GlassformerError, at_command_line, in_python, usa
         ("--module encoder needs --from RUN", "module=encoder needs from_=RUN"),
         ("--device cuda: no; use --device auto", 'device="cuda": no; use device="auto"'),
         ("write --columns text=a,label=b", 'write columns="text=a,label=b"'),
+        ("with --columns a=b, or c", 'with columns="a=b", or c'),
         ("use --set a.b=0.5; or drop it", 'use set="a.b=0.5"; or drop it'),
         ("with --set a=1 --set b=[2].", 'with set=["a=1", "b=[2]"].'),
         ("--set 'a' is not key=value", "set 'a' is not key=value"),
@@ -26,12 +27,25 @@ from glassformer.errors import GlassformerError, at_command_line, in_python, usa
         ("leave out --with and --without", "leave out required and forbidden"),
         ("use `glassformer resume 'my run'`", 'use `glassformer.resume("my run")`'),
         ("use `glassformer predict a/b`", 'use `glassformer.load("a/b").predict(...)`'),
+        ("`glassformer predict RUN --embed`", '`glassformer.load("RUN").embed(texts)`'),
         ("try `torchrun --nproc-per-node 2`", "try `torchrun --nproc-per-node 2`"),
         ("a well-known -- and usual -- dash", "a well-known -- and usual -- dash"),
     ],
 )
 def test_options_become_arguments(typed, in_words):
     assert in_python(typed) == in_words
+
+
+@pytest.mark.parametrize("choices", [["clip", "seed"], ["clip", *(f"a{n}" for n in range(20))]])
+def test_of_many_choices_only_those_close_to_a_name_are_shown(choices):
+    told = unknown("setting", "clp", choices, listed_in="the list")
+    assert "unknown setting 'clp'; did you mean 'clip'?" in told
+    assert told.endswith("the list lists all 21" if len(choices) > 2 else "are clip, seed")
+    assert "a7" not in told
+
+
+def test_the_table_that_all_settings_are_in_makes_none_of_them_close():
+    assert "did you mean" not in unknown("setting", "train.qqqq", ["train.ema", "train.clip"])
 
 
 def test_an_error_speaks_to_whoever_reads_it():

@@ -30,6 +30,10 @@ UNUSABLE = (  # what a person can do about a path
 )
 
 
+MANY_CHOICES = 8  # of more, the closest are shown
+CLOSE = 0.75  # how similar a name must be that is suggested besides the closest
+MOST_CHOICES = 40  # listed where none is close
+
 _at_command_line = False
 
 # What an option is called in Python, if not the same with underscores.
@@ -101,18 +105,41 @@ def refuse_unwritable(path: Path) -> None:
         raise GlassformerError(f"{path}: is a folder; name a file")
 
 
-def unknown(kind: str, name: str, choices: Iterable[str]) -> str:
+def unknown(kind: str, name: str, choices: Iterable[str], *, listed_in: str = "") -> str:
     """The sentence for a name that is not one of the choices.
+
+    Where one of many choices is close to it, only the closest few are shown.
+
+    Args:
+        listed_in: Where all choices are listed.
 
     >>> unknown("position", "rotery", ["rotary", "alibi"])
     "unknown position 'rotery'; did you mean 'rotary'? The choices are rotary, alibi"
+    >>> unknown("setting", "a4", [f"a{n}{n}" for n in range(20)], listed_in="a.md")
+    "unknown setting 'a4'; did you mean 'a44'? a.md lists all 20"
     """
     listed = list(choices)
-    near = get_close_matches(name, listed, n=1)
+    near = _close(name, listed)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    return f"unknown {kind} {name!r}; {hint}The choices are {', '.join(listed)}".replace(
+    if near and len(listed) > MANY_CHOICES:
+        close = _close(name, listed, cutoff=CLOSE)[1:]
+        others = f"Close to it are also {', '.join(close)}; " if close else ""
+        first = f"The choices begin with {', '.join(listed[:3])}, {len(listed):,} in all"
+        hint += others + (f"{listed_in} lists all {len(listed)}" if listed_in else first)
+        return f"unknown {kind} {name!r}; {hint}"
+    shown = listed if len(listed) <= MOST_CHOICES else [*listed[:MOST_CHOICES], "..."]
+    return f"unknown {kind} {name!r}; {hint}The choices are {', '.join(shown)}".replace(
         "; The", "; the"
     )
+
+
+def _close(name: str, choices: list[str], cutoff: float = 0.6) -> list[str]:
+    """The choices close to a name, the closest first; a table that all are in does not count."""
+    table = name.rpartition(".")[0]
+    if not table or not all(choice.rpartition(".")[0] == table for choice in choices):
+        return get_close_matches(name, choices, cutoff=cutoff)
+    own = {choice.rpartition(".")[2]: choice for choice in choices}
+    return [own[key] for key in get_close_matches(name.rpartition(".")[2], own, cutoff=cutoff)]
 
 
 def install(extra: str) -> str:
@@ -156,12 +183,15 @@ def in_python(message: str) -> str:
 
 def _arguments(text: str) -> str:
     text = re.sub(r"glassformer doctor ('[^']+'|\S+)(?: --job (\w+))? --fix OUT", _copy, text)
+    text = re.sub(
+        r"glassformer predict (\S+) --embed", r'glassformer.load("\1").embed(texts)', text
+    )
     for verb, call in VERBS.items():
         for path in re.findall(rf"glassformer {verb} ('[^']+'|[^\s`,;]+)", text):
             shown = call.format('"' + path.strip("'") + '"')
             text = text.replace(f"glassformer {verb} {path}", shown)
     text = re.sub(rf"{SETTING}(?: {SETTING})*", _settings, text)
-    text = re.sub(r"--columns (\w+=[^\s;]+)", r'columns="\1"', text)
+    text = re.sub(r"--columns (\w+=[\w.]+(?:,\w+=[\w.]+)*)", r'columns="\1"', text)
     text = re.sub(r"--device (\w+)", r'device="\1"', text)
     text = re.sub(r"--(from|module) (\S+)", lambda m: f"{_argument(m[1])}={m[2]}", text)
     text = re.sub(r"with --(run|valid|columns)", r"with \1=...", text)

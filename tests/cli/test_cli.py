@@ -10,6 +10,7 @@ import pytest
 import glassformer
 from glassformer.cli import app, main, mask_expression
 from glassformer.core.masks import causal, prefix, window
+from glassformer.tasks import JOBS, as_wish
 
 ALLOWED = (
     "allowed are causal, everything, window(3), prefix(3), documents([3, 2]), "
@@ -198,6 +199,45 @@ def test_data_in_place_of_the_job_are_refused_with_a_command(
     assert main([command, "my films.csv"]) == 1
     told = "the job comes before the data, as in `glassformer train classify 'my films.csv'`"
     assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("ner", "there is no job 'ner': no job marks words"),
+        (
+            "Regression",
+            "there is no job 'Regression': no job predicts numbers; put them into a few",
+        ),
+        ("embed", "`glassformer predict RUN --embed`"),
+        ("summarise", "--columns source=article,target=summary"),
+        ("speech-recognition", "did you mean 'transcribe'?"),
+        ("clasify", "did you mean 'classify'?"),
+    ],
+)
+def test_a_word_for_what_is_wished_gets_the_job_that_is_meant_or_what_to_do_instead(
+    word, told, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text("text,label\na,b\n")
+    assert main(["train", word, "a.csv"]) == 1
+    assert told in capsys.readouterr().err
+    if word != "clasify":  # a folder of that name does not make it data
+        (tmp_path / word).mkdir()
+        assert main(["train", word, "a.csv"]) == 1
+        said = capsys.readouterr().err
+        assert told in said
+        assert "the job comes before" not in said
+    with pytest.raises(glassformer.GlassformerError, match="job"):
+        glassformer.train(word, "a.csv")
+
+
+def test_the_advice_for_a_word_names_jobs_that_exist():
+    for word, (meant, advice) in JOBS.wishes().items():
+        assert word == as_wish(word)
+        assert word not in JOBS
+        assert meant or advice
+        assert not meant or meant in JOBS
 
 
 def test_without_a_command_it_shows_the_help(capsys):

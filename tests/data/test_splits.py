@@ -152,7 +152,7 @@ def test_an_unknown_split_names_its_row_and_the_nearest():
     with pytest.raises(GlassformerError) as error:
         named_split("tset", "reviews.csv row 17")
     assert str(error.value).startswith("reviews.csv row 17: unknown split 'tset'; did you mean")
-    assert "The choices are train, training" in str(error.value)
+    assert "'test'? The choices begin with train, training" in str(error.value)
 
 
 def test_a_list_names_no_split():

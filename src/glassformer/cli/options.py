@@ -58,14 +58,23 @@ def described_jobs() -> str:
 
 
 def not_a_file(job: str) -> str:
-    """The job; data in its place are refused with a hint, before more is asked for."""
-    if job not in JOBS and Path(job).exists():
-        data = shlex.quote(job)
-        raise GlassformerError(
-            f"the job comes before the data, as in `glassformer train classify {data}`; the jobs "
-            f"are {', '.join(JOBS)} (`glassformer doctor {data}` guesses which one fits)"
-        )
-    return job
+    """The job; data in its place are refused with a hint, before more is asked for.
+
+    A word for a job may also be the name of a folder: it is taken for the word.
+    """
+    if job in JOBS or not Path(job).exists():
+        return job
+    data = shlex.quote(job)
+    if JOBS.is_wish(job) and Path(job).name == job and not Path(job).suffix:
+        try:
+            JOBS.refuse_unknown(job)
+        except GlassformerError as error:
+            hint = f"if {data} is your data, put the job before it"
+            raise GlassformerError(f"{error.args[0]}; {hint}") from None
+    raise GlassformerError(
+        f"the job comes before the data, as in `glassformer train classify {data}`; the jobs "
+        f"are {', '.join(JOBS)} (`glassformer doctor {data}` guesses which one fits)"
+    )
 
 
 def train_options(

@@ -17,7 +17,7 @@ from glassformer.config.values import Values, merge_values, parse_setting, plain
 from glassformer.data.catalog import CATALOG
 from glassformer.data.rows import InMemory
 from glassformer.data.samples import Samples
-from glassformer.errors import GlassformerError, unknown
+from glassformer.errors import GlassformerError
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.own_model import OwnModel, called
 from glassformer.runs.settings import (
@@ -69,8 +69,7 @@ class TrainRequest:
     model: OwnModel | None = None
 
     def __post_init__(self) -> None:
-        if self.job not in JOBS:
-            raise GlassformerError(unknown("job", self.job, JOBS))
+        JOBS.refuse_unknown(self.job)
         given = [name for name in HOW_LONG if getattr(self, name) is not None]
         if len(given) > 1:
             raise GlassformerError(

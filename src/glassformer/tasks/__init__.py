@@ -23,15 +23,16 @@ JOBS finds a job by name and loads it when it is used. Another package adds a jo
 entry point group `glassformer.jobs`, whose value is the job's `About`: `morse = "my_morse:ABOUT"`.
 """
 
+import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING
 
-from glassformer.errors import GlassformerError
-from glassformer.tasks.about import About
+from glassformer.errors import GlassformerError, unknown
+from glassformer.tasks.about import About, wish
 
 if TYPE_CHECKING:
     from glassformer.tasks.job import Job
@@ -40,6 +41,32 @@ GROUP = "glassformer.jobs"
 BUILT_IN = (
     *("classify", "recognise", "pretrain", "generate", "transcribe", "translate"),
     "recommend",
+)
+
+NO_JOB = (  # words for what nothing here does
+    wish(
+        "ner, tag, tags, tagging, tagger, pos, pos tagging, token classification, entity, "
+        "entities, named entities, named entity recognition, span, spans, extract, extraction, "
+        "parse, parsing, chunk, segment",
+        "no job marks words or spans of a text yet; `classify` gives labels to whole texts, and "
+        "for words there is for example spaCy",
+    )
+    | wish(
+        "tts, speak, speech synthesis, text to speech, synthesise, synthesize",
+        "no job makes sounds; `transcribe` writes down recordings",
+    )
+    | wish(
+        "draw, paint, diffusion, text to image, caption, captioning, image captioning",
+        "no job makes pictures, or texts about them; `recognise` gives labels to images",
+    )
+    | wish(
+        "forecast, forecasting, time series, timeseries, anomaly, anomaly detection, outliers",
+        "no job forecasts numbers or finds unusual ones; use another library",
+    )
+    | wish(
+        "finetune, fine tune, finetuning, fine tuning",
+        "it is an option rather than a job: train the job of your data with --from RUN",
+    )
 )
 
 
@@ -84,8 +111,44 @@ class Jobs(Mapping[str, "Job"]):
                 raise ValueError(f"its About is named {found.name!r}")
         return found
 
+    def wishes(self) -> dict[str, tuple[str, str]]:
+        """Words that are typed for a job: the job that they mean, or none, and advice."""
+        found = {word: ("", advice) for word, advice in NO_JOB.items()}
+        for name in self:
+            with suppress(GlassformerError):  # a package's job that cannot be loaded
+                found |= {word: (name, one) for word, one in self.about(name).wishes.items()}
+        return found
+
+    def is_wish(self, name: str) -> bool:
+        """Whether this is a word for a job, or for what no job does."""
+        return as_wish(name) in self.wishes()
+
+    def refuse_unknown(self, name: str) -> None:
+        """Refuse a name that is no job's, with the job that is meant or what to do instead."""
+        if name in self:
+            return
+        meant, advice = self.wishes().get(as_wish(name), ("", ""))
+        if advice:
+            raise GlassformerError(f"there is no job {name!r}: {advice}")
+        if meant:
+            about = self.about(meant)
+            raise GlassformerError(
+                f"unknown job {name!r}; did you mean {meant!r}? {about.summary} The jobs are "
+                f"{', '.join(self)}"
+            )
+        raise GlassformerError(unknown("job", name, self))
+
     def _names(self) -> dict[str, None]:
         return dict.fromkeys((*BUILT_IN, *_entry_points(), *self.loaded))
+
+
+def as_wish(name: str) -> str:
+    """A word as wishes list it.
+
+    >>> as_wish("Fine-tune")
+    'fine tune'
+    """
+    return " ".join(re.split(r"[\W_]+", name.casefold())).strip()
 
 
 @contextmanager

@@ -3,8 +3,8 @@
 Nothing here imports torch, so that `--help` is fast.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,9 +50,23 @@ class About:
         summary: What it does, in one sentence.
         job: Where its `Job` is, as `package.module:NAME`.
         options: The options of its predictor, shown in `predict --help` under its name.
+        wishes: Other words for the job, and words for what it can do something about, each with
+            advice; a word that means the job has none.
+        embeds: Whether its runs may turn texts into vectors.
     """
 
     name: str
     summary: str
     job: str
     options: Sequence[Option] = ()
+    wishes: Mapping[str, str] = field(default_factory=dict)
+    embeds: bool = False
+
+
+def wish(words: str, advice: str = "") -> dict[str, str]:
+    """The same advice for several words.
+
+    >>> wish("asr, stt")
+    {'asr': '', 'stt': ''}
+    """
+    return dict.fromkeys(words.split(", "), advice)

@@ -1,6 +1,6 @@
 """The name, summary and options of `generate`."""
 
-from glassformer.tasks.about import About
+from glassformer.tasks.about import About, wish
 from glassformer.tasks.shared.options import ALTERNATIVES, SETTINGS
 
 ABOUT = About(
@@ -10,5 +10,14 @@ ABOUT = About(
     options=(
         ALTERNATIVES,
         SETTINGS,
+    ),
+    wishes=wish(
+        "generation, generator, lm, clm, language model, language modelling, language modeling, "
+        "gpt, llm, complete, completion, continue, text generation, write"
+    )
+    | wish(
+        "chat, chatbot, dialogue, dialog, conversation, instruct",
+        "no job follows instructions; `generate` learns to continue texts like those it was given, "
+        "dialogues among them",
     ),
 )

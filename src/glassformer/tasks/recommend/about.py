@@ -1,6 +1,6 @@
 """The name, summary and options of `recommend`."""
 
-from glassformer.tasks.about import About, Option
+from glassformer.tasks.about import About, Option, wish
 from glassformer.tasks.shared.options import ALTERNATIVES, PICTURE
 
 ABOUT = About(
@@ -21,5 +21,9 @@ ABOUT = About(
             kind=bool,
             help="Show the items most similar to each input, which is an item.",
         ),
+    ),
+    wishes=wish(
+        "recommender, recommendation, recommendations, rank, ranking, ratings, "
+        "collaborative filtering, matrix factorisation, matrix factorization"
     ),
 )

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from glassformer.tasks.about import About, Option
+from glassformer.tasks.about import About, Option, wish
 from glassformer.tasks.shared.options import ALIGN, ALTERNATIVES, PICTURE
 
 ABOUT = About(
@@ -54,5 +54,8 @@ ABOUT = About(
             single=True,
             help="Save the subtitles of one recording as WebVTT.",
         ),
+    ),
+    wishes=wish(
+        "transcription, asr, stt, speech, speech recognition, speech to text, speech2text, dictate"
     ),
 )

@@ -79,7 +79,7 @@ def build(kind: type[Record], values: Mapping[str, Any], where: str = "") -> Rec
         if key not in known:
             names = [where + name for name in known]
             raise GlassformerError(
-                unknown("setting", f"{where}{key}", names, listed_in="docs/settings.md")
+                unknown("setting", f"{where}{key}", names, listed_in="docs/reference/settings.md")
             )
         checked[key] = fitting(hints[key], value, where + key)
     needed = [n for n, f in known.items() if f.default is f.default_factory is MISSING]

@@ -1,6 +1,6 @@
 """The parts of the documentation that are computed: write what has changed, and fail if any has.
 
-python site/docs.py          the pages of commands and settings, and what the chapters show
+python site/docs.py          the pages of commands, results and settings, and what the chapters show
 python site/docs.py 03 05    these chapters only
 """
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from chapters import chapters, run, stale
 from commands import PAGE as COMMANDS, commands_page
+from results import PAGE as RESULTS, results_page
 from settings import PAGE as SETTINGS, settings_page
 
 ROOT = Path(__file__).parents[1]
@@ -17,7 +18,15 @@ ROOT = Path(__file__).parents[1]
 
 def changes(numbers: Sequence[str]) -> Iterator[tuple[Path, str]]:
     """The files that differ from what the code gives, with what they should contain."""
-    written = {} if numbers else {COMMANDS: commands_page, SETTINGS: settings_page}
+    written = (
+        {}
+        if numbers
+        else {
+            COMMANDS: commands_page,
+            RESULTS: results_page,
+            SETTINGS: settings_page,
+        }
+    )
     for path, page in written.items():
         if not path.exists() or path.read_text(encoding="utf-8") != page():
             yield path, page()

@@ -19,8 +19,8 @@ and the times were obtained is on one page, [protocol](results/protocol.md). Pub
 for the same task; where we found none, the cell is empty.
 
 A mark shows how often the test rows were used: **†** other settings had been scored on them before;
-**‡** they also chose settings or steps. Rows without a mark were scored once. Times with **\\*** were
-measured while the machine did other work, so they are upper bounds.
+**‡** they also chose settings or steps. Rows without a mark were scored once. Times with **\\***
+were measured while the machine did other work, so they are upper bounds.
 """
 TITLES = {
     "classify": "Classify",

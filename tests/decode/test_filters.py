@@ -115,7 +115,7 @@ def test_the_filters_together_leave_what_hugging_face_leaves(settings):
 def test_rules_against_hugging_face():
     process = pytest.importorskip("transformers.generation.logits_process")
     said = torch.randint(5, (B, W, 11))
-    scores, before = lines(), torch.zeros(B, 0, dtype=torch.long)
+    scores, before = torch.randn(B, W, V), torch.zeros(B, 0, dtype=torch.long)
     flat = said.flatten(0, 1), scores.flatten(0, 1).clone()
     for rule, theirs in [
         (Repetition(1.7, before), process.RepetitionPenaltyLogitsProcessor(1.7)),
@@ -142,16 +142,35 @@ def test_no_repeat_against_its_definition(size):
             assert found[row, branch].isinf().nonzero().flatten().tolist() == out
 
 
-def test_repetition_multiplies_the_log_probability_of_what_was_said():
-    scores = lines()
+def shares_that_add_up():
+    """Scores whose likeliest tokens have exactly the share p together: (scores, p, how many)."""
+    yield torch.tensor([0.5, 0.3, 0.1, 0.1]).log(), 0.8, 2
+    for size in range(2, 40):
+        for number in range(1, size):
+            yield torch.zeros(size), number / size, number
+
+
+def test_top_p_and_typical_keep_no_token_too_many_where_probabilities_add_up_exactly():
+    for scores, p, number in shares_that_add_up():
+        assert (filters.top_p(scores, p) > -torch.inf).sum() == number
+        if len(set(scores.tolist())) == 1:  # all are as typical
+            assert (filters.typical(scores, p) > -torch.inf).sum() == number
+
+
+def test_repetition_divides_positive_scores_of_what_was_said_and_multiplies_negative_ones():
+    scores = torch.randn(B, W, V)
     said = torch.randint(V, (B, W, 5))
     before = torch.tensor([[-1, 3], [7, 9]])
     found = Repetition(1.3, before)(scores, said)
     for row in range(B):
         for branch in range(W):
             past = {*before[row].tolist(), *said[row, branch].tolist()}
-            factors = torch.tensor([1.3 if token in past else 1.0 for token in range(V)])
-            torch.testing.assert_close(found[row, branch], scores[row, branch] * factors)
+            line = scores[row, branch].tolist()
+            expected = [
+                x if token not in past else x / 1.3 if x > 0 else x * 1.3
+                for token, x in enumerate(line)
+            ]
+            torch.testing.assert_close(found[row, branch], torch.tensor(expected))
 
 
 @pytest.mark.parametrize("size", [2 * BLOCK, 7 * BLOCK, 7 * BLOCK + 1, 9 * BLOCK - 1, 50])

@@ -35,6 +35,16 @@ METHODS = {
         {"num_beams": 4, "early_stopping": False, "length_penalty": 1.0},
     ),
     "no run twice": (DecodeConfig(max_length=STEPS, no_repeat=2), {"no_repeat_ngram_size": 2}),
+    "repetition": (DecodeConfig(max_length=STEPS, repetition=1.3), {"repetition_penalty": 1.3}),
+    "repetition, beam": (
+        DecodeConfig(method="beam", best=4, max_length=STEPS, repetition=1.3),
+        {
+            "num_beams": 4,
+            "early_stopping": "never",
+            "length_penalty": 1.0,
+            "repetition_penalty": 1.3,
+        },
+    ),
     "least length": (DecodeConfig(max_length=STEPS, min_length=9), {"min_new_tokens": 9}),
 }
 each_method = pytest.mark.parametrize("method", METHODS)

@@ -55,6 +55,29 @@ def test_samples_follow_the_probabilities(settings):
         assert distance(Counter(said), share.tolist(), draws) < 22.5
 
 
+class Confident(HashScorer):
+    """Its logits are always the same."""
+
+    def scores(self, said):
+        return [10.0, 9.0, 0.0, 0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("method", ["greedy", "sample"])
+def test_a_repetition_penalty_divides_logits_so_that_it_holds_back_what_a_model_is_sure_of(method):
+    """10 / 1.3 is below 9; log p(0) = -0.31 times 1.3 would still be the largest."""
+    config = DecodeConfig(
+        method=method, max_length=1, repetition=1.3, sample=SampleConfig(top_p=0.7)
+    )
+    found = decode(Confident(20, 6), Request(end=-1, prompts=[[0]] * 20), config)
+    assert [row[0].tokens for row in found] == [(1,)] * 20
+    assert found[0][0].token_scores == pytest.approx(
+        [
+            -1.31,
+        ],
+        abs=0.01,
+    )  # the model's own
+
+
 def test_neighbours_do_not_change_what_a_row_says():
     seeds = [5, 2**40 + 5, 5, 77]
     scorer = HashScorer(4, V)

@@ -56,6 +56,7 @@ SETTINGS = [
     DecodeConfig(),
     DecodeConfig(method="sample", alternatives=3),
     DecodeConfig(method="sample", sample=SampleConfig(temperature=0.7, top_k=9, top_p=0.9)),
+    DecodeConfig(method="sample", repetition=1.4, sample=SampleConfig(temperature=0.7)),
     DecodeConfig(repetition=1.5, no_repeat=2, min_length=3),
     DecodeConfig(method="sample", stop=("ab", "k")),
 ]

@@ -99,8 +99,9 @@ class DecodeConfig:
         best: Answers per row: the best of a beam, or samples.
         max_length: Most tokens to generate, including the end.
         min_length: Tokens to generate before the end is allowed.
-        repetition: Factor on the log-probability of a token that was already generated; above 1 it
-            becomes less likely. Keskar et al., 2019.
+        repetition: Above 1, a token that occurred already becomes less likely: positive scores of
+            it are divided by this, negative ones multiplied. Keskar et al., 2019. Beam search
+            multiplies its log-probability.
         no_repeat: No n-gram of this many tokens occurs twice; 0 for no limit.
         alternatives: For each token, the number of likeliest alternatives to report.
         stop: Texts that end generation; with required words, only after the last of them.

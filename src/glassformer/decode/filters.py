@@ -19,6 +19,7 @@ from glassformer.config.decoding import SampleConfig
 from glassformer.decode.topk import topk
 
 Lines = Float[Tensor, "*rows n"]
+ROUNDING = 1e-6  # that sums of probabilities in fp32 may be off by
 
 
 def temperature(scores: Lines, t: float) -> Lines:
@@ -29,8 +30,7 @@ def temperature(scores: Lines, t: float) -> Lines:
 def top_p(scores: Lines, p: float) -> Lines:
     """The smallest set of likeliest tokens whose probabilities sum to at least p."""
     probs, order = scores.softmax(-1).sort(dim=-1, descending=True)
-    before = probs.cumsum(-1) - probs
-    return _drop(scores, order, before >= p)
+    return _drop(scores, order, before_each(probs) >= p - ROUNDING)
 
 
 def min_p(scores: Lines, share: float) -> Lines:
@@ -46,8 +46,7 @@ def typical(scores: Lines, share: float) -> Lines:
     entropy = (probs * nll).nan_to_num(0.0).sum(-1, keepdim=True)  # 0 times infinity is 0
     order = (nll - entropy).abs().argsort(dim=-1, stable=True)
     sorted_probs = probs.gather(-1, order)
-    before = sorted_probs.cumsum(-1) - sorted_probs
-    return _drop(scores, order, before >= share)
+    return _drop(scores, order, before_each(sorted_probs) >= share - ROUNDING)
 
 
 def filter_scores(
@@ -67,6 +66,13 @@ def filter_scores(
     if config.typical < 1:
         scores = typical(scores, config.typical)
     return scores, tokens
+
+
+def before_each(probs: Lines) -> Lines:
+    """The sum of the probabilities before each; exactly 0 before the first."""
+    sums = torch.zeros_like(probs)
+    sums[..., 1:] = probs[..., :-1].cumsum(-1)
+    return sums
 
 
 def _drop(scores: Lines, order: Int[Tensor, "*rows n"], dropped: Bool[Tensor, "*rows n"]) -> Lines:

@@ -1,4 +1,4 @@
-"""Rules: constraints on the next token, given the tokens so far. Log-probabilities in and out.
+"""Rules: constraints on the next token, given the tokens so far. Scores in and out.
 
     Repetition   a token that occurred already becomes less likely             Keskar et al., 2019
     NoRepeat     no n-gram of a given size occurs twice                        Paulus et al., 2017
@@ -8,7 +8,9 @@
     Prefix       the tokens that a row begins with; overrides all other rules
 
 A token that is ruled out gets minus infinity. The rest is not normalised again, so that a score
-stays the model's own. To add a rule, write a class like these and create it in `build_rules`.
+stays the model's own. Scores are log-probabilities; where there is a penalty for repetition, greedy
+decoding and sampling pass the model's scores as they are, which Keskar et al. divide. To add a
+rule, write a class like these and create it in `build_rules`.
 """
 
 from abc import ABC, abstractmethod
@@ -28,7 +30,7 @@ BranchTokens = Int[Tensor, "B W t"]
 
 
 class Rule(ABC):
-    """Changes the log-probabilities of the next token."""
+    """Changes the scores of the next token."""
 
     @property
     def steady(self) -> bool:
@@ -37,7 +39,7 @@ class Rule(ABC):
 
     @abstractmethod
     def __call__(self, scores: Scores, tokens: BranchTokens) -> Scores:
-        """Log-probabilities of the next token under this rule."""
+        """Scores of the next token under this rule."""
 
     def select_rows(self, rows: Int[Tensor, " selected"]) -> "Rule":
         """The rule for these rows only."""
@@ -46,14 +48,19 @@ class Rule(ABC):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Repetition(Rule):
-    """Multiplies the log-probability of tokens that occurred already by `factor`."""
+    """Divides positive scores of tokens that occurred already by `factor`, multiplies others by it.
+
+    As in Hugging Face: on a model's scores that is the penalty of the paper, which holds back even
+    a token the model is sure of; on log-probabilities, in beam search, it multiplies.
+    """
 
     factor: float
     prompts: Int[Tensor, "B P"]
 
     def __call__(self, scores: Scores, tokens: BranchTokens) -> Scores:
         repeated = token_mask(with_prompts(self.prompts, tokens), scores)
-        return torch.where(repeated, scores * self.factor, scores)
+        penalised = torch.where(scores > 0, scores / self.factor, scores * self.factor)
+        return torch.where(repeated, penalised, scores)
 
     def select_rows(self, rows: Int[Tensor, " selected"]) -> "Repetition":
         return replace(self, prompts=self.prompts[rows])
@@ -191,6 +198,15 @@ def build_rules(request: Request, config: DecodeConfig, rows: int, device: torch
     if request.fusion is not None:
         rules.append(Fused(request.fusion))
     return Rules(tuple(rules), Prefix(pad_tokens(request.prefix or [()] * rows, device)))
+
+
+def scores_for_rules(scores: Scores, log_probs: Scores, config: DecodeConfig) -> Scores:
+    """What the rules change in greedy decoding and sampling.
+
+    A repetition penalty depends on the signs of scores, so it takes those of the model. The other
+    rules do the same to both.
+    """
+    return log_probs if config.repetition == 1 else scores.to(torch.float32)
 
 
 def with_prompts(prompts: Int[Tensor, "B P"], tokens: BranchTokens) -> Int[Tensor, "B W past"]:

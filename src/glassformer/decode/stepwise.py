@@ -26,7 +26,7 @@ from glassformer.decode.cancelling import raise_if_cancelled
 from glassformer.decode.filters import filter_scores
 from glassformer.decode.paths import END, LENGTH, STOP, STUCK, UNFINISHED, Hypothesis, Paths
 from glassformer.decode.request import Request, row_limits
-from glassformer.decode.rules import Rules, build_rules
+from glassformer.decode.rules import Rules, build_rules, scores_for_rules
 from glassformer.decode.scorer import Scorer, log_probabilities
 from glassformer.decode.stopping import build_stops
 from glassformer.decode.topk import topk
@@ -130,7 +130,8 @@ class Choice:
         if self.quick:
             return self._choose_quickly(scores.float().contiguous())
         log_probs = log_probabilities(scores)
-        allowed = self.rules(log_probs, self.paths.tokens[:, :, : self.step])
+        read = scores_for_rules(scores, log_probs, self.config)
+        allowed = self.rules(read, self.paths.tokens[:, :, : self.step])
         if self.plain and allowed is log_probs:
             return self._take_likeliest(log_probs)
         at = self.step if self.graph is None else self.at

@@ -11,13 +11,13 @@ from torch.utils._triton import has_triton
 
 from glassformer.core.caches.paged import to_device
 from glassformer.decode.request import Request
-from glassformer.decode.rules import Length, build_rules
+from glassformer.decode.rules import Length, build_rules, scores_for_rules
 from glassformer.decode.scorer import log_probabilities
 from glassformer.decode.stepwise import choose_tokens
 from glassformer.decode.topk import topk
 from glassformer.engine.generation import Alternatives, Generation, GenerationRequest, Settings
 
-LogProbs = Float[Tensor, "B 1 V"]
+Scores = Float[Tensor, "B 1 V"]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -89,8 +89,9 @@ class Chooser:
         if self.has_kernel and len(kinds) == 1 and generations[0].settings.plain:
             tokens, found = self._greedy(scores, generations)
         else:
-            log_probs = log_probabilities(scores[:, None])  # (B, 1, V)
-            tokens = self._by_kind(log_probs, generations, kinds)
+            scores = scores[:, None]  # (B, 1, V)
+            log_probs = log_probabilities(scores)
+            tokens = self._by_kind(scores, log_probs, generations, kinds)
             found = log_probs[:, 0].gather(-1, tokens.clamp(min=0)[:, None])[:, 0]
             if most := max(kind.decode.alternatives for kind in kinds):
                 values, others = topk(log_probs[:, 0], most)
@@ -108,21 +109,29 @@ class Chooser:
         return likeliest(scores, self._allowed(scores[:, None], generations)[:, 0])
 
     def _by_kind(
-        self, log_probs: LogProbs, generations: Sequence[Generation], kinds: set[Settings]
+        self,
+        scores: Scores,
+        log_probs: Scores,
+        generations: Sequence[Generation],
+        kinds: set[Settings],
     ) -> Int[Tensor, " B"]:
         """The next tokens, together for all requests that choose alike."""
         if len(kinds) == 1:
-            return self._chosen(log_probs, generations)
+            return self._chosen(scores, log_probs, generations)
         tokens = torch.empty(len(generations), dtype=torch.long, device=self.device)
         for kind in kinds:
             rows = [row for row, one in enumerate(generations) if one.settings is kind]
             at = to_device(rows, self.device)
-            tokens[at] = self._chosen(log_probs[at], [generations[row] for row in rows])
+            alike = [generations[row] for row in rows]
+            tokens[at] = self._chosen(scores[at], log_probs[at], alike)
         return tokens
 
-    def _chosen(self, log_probs: LogProbs, generations: Sequence[Generation]) -> Int[Tensor, " B"]:
+    def _chosen(
+        self, scores: Scores, log_probs: Scores, generations: Sequence[Generation]
+    ) -> Int[Tensor, " B"]:
         """The tokens of requests with the same settings."""
-        allowed, config = self._allowed(log_probs, generations), generations[0].settings.decode
+        config = generations[0].settings.decode
+        allowed = self._allowed(scores_for_rules(scores, log_probs, config), generations)
         if config.method == "greedy":
             values, tokens = topk(allowed[:, 0], 1)
             return tokens.masked_fill(values == -torch.inf, -1)[:, 0]
@@ -131,8 +140,8 @@ class Chooser:
         noise = to_device([seeds, steps], self.device)
         return choose_tokens(allowed, noise[0], noise[1], config)[:, 0]
 
-    def _allowed(self, log_probs: LogProbs, generations: Sequence[Generation]) -> LogProbs:
-        """Log-probabilities under the rules of these requests, which have the same settings.
+    def _allowed(self, scores: Scores, generations: Sequence[Generation]) -> Scores:
+        """Scores under the rules of these requests, which have the same settings.
 
         Steady rules are called once for all, and `Length` is here for rows at different steps; with
         rules that need the tokens before, each row is by itself.
@@ -140,29 +149,27 @@ class Chooser:
         settings = generations[0].settings
         if settings.by_history:
             rows = [
-                ruled(log_probs[row : row + 1], one, self.device)
+                ruled(scores[row : row + 1], one, self.device)
                 for row, one in enumerate(generations)
             ]
             return torch.cat(rows)
-        nothing = torch.empty(len(log_probs), 1, 0, dtype=torch.long, device=self.device)
+        nothing = torch.empty(len(scores), 1, 0, dtype=torch.long, device=self.device)
         for rule in settings.steady:
-            log_probs = rule(log_probs, nothing)
+            scores = rule(scores, nothing)
         shortest, end = settings.decode.min_length, generations[0].request.end
         short = [row for row, one in enumerate(generations) if one.chosen < shortest]
         if short and end >= 0:
-            log_probs = log_probs.clone()
-            log_probs[to_device(short, self.device), :, end] = -torch.inf
-        return log_probs
+            scores = scores.clone()
+            scores[to_device(short, self.device), :, end] = -torch.inf
+        return scores
 
 
-def ruled(
-    log_probs: Float[Tensor, "1 1 V"], generation: Generation, device: torch.device
-) -> Tensor:
-    """The log-probabilities of one request under its rules."""
+def ruled(scores: Float[Tensor, "1 1 V"], generation: Generation, device: torch.device) -> Tensor:
+    """The scores of one request under its rules."""
     request = generation.request
     whole = Request(end=request.end, prompts=[request.prompt], forbidden=request.forbidden)
     rules = build_rules(whole, generation.settings.decode, 1, device)
-    return rules(log_probs, to_device(generation.generated, device)[None, None])
+    return rules(scores, to_device(generation.generated, device)[None, None])
 
 
 def to_host(values: Tensor) -> Tensor:

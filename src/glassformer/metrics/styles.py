@@ -1,7 +1,9 @@
 """How scores are written and read: their names, their scale, and which way is better.
 
-A score that is not listed is a share of 1 of which more is better, and is called what its key says.
-A job with other scores adds them as it is loaded: `STYLES["bits_per_byte"] = ScoreStyle(...)`.
+Every score that the built-in jobs report is listed here, so that its direction does not depend on
+what was imported before. A score that is not listed is a share of 1 of which more is better, and is
+called what its key says; a job of another package lists its own, as in
+`STYLES["pitch_error"] = ScoreStyle(...)`, where its settings are defined.
 """
 
 from dataclasses import dataclass
@@ -38,6 +40,7 @@ STYLES: dict[str, ScoreStyle] = {
     "wer": ScoreStyle("word error rate", higher_is_better=False),
     "ser": ScoreStyle("symbol error rate", higher_is_better=False),
     "cer": ScoreStyle("character error rate", higher_is_better=False),
+    "bits_per_byte": ScoreStyle("bits per byte", most=None, higher_is_better=False),
     "loss": ScoreStyle("loss", most=None, higher_is_better=False),
     "perplexity": ScoreStyle("perplexity", most=None, higher_is_better=False),
     "rmse": ScoreStyle("RMSE", most=None, higher_is_better=False),

@@ -5,14 +5,12 @@ import math
 from glassformer.errors import GlassformerError
 from glassformer.metrics.intervals import Score, bootstrap, ratio
 from glassformer.metrics.paired import Comparison, randomisation_test
-from glassformer.metrics.styles import STYLES, ScoreStyle
 from glassformer.tasks.generate.answers import Likelihoods
 from glassformer.tasks.generate.ngram_baseline import baseline_seconds, ngram_baseline
 from glassformer.tasks.generate.task import GenerateTask
 from glassformer.tasks.generate.unknown import unknown_remark
 from glassformer.tasks.reporter import Baseline, Reporter
 
-STYLES["bits_per_byte"] = ScoreStyle("bits per byte", most=None, higher_is_better=False)
 FEW = 10  # of each token in the training texts, on average: fewer are hardly learned
 
 

@@ -19,7 +19,7 @@ from glassformer.training.loader import (
     evaluation_batches,
     training_batches,
 )
-from glassformer.training.loop import step_seed, train, train_step
+from glassformer.training.loop import accumulate_gradients, step_seed, train, train_step
 from glassformer.training.meters import Meters, idle_waits
 from glassformer.training.setup import VALIDATIONS, Step, Validation
 from glassformer.training.step import EagerStep
@@ -362,6 +362,17 @@ def test_a_batch_that_counts_nothing_moves_nothing(task, monkeypatch):
     before = copies(state)
     train_on(task, setup, state)
     assert same(weights_of(state.model), before)
+
+
+def test_an_infinite_loss_of_rows_that_other_processes_learn_counts_nothing(task, monkeypatch):
+    infinite = Loss(torch.tensor(math.inf), torch.tensor(1.0))
+    monkeypatch.setattr(EagerStep, "__call__", lambda self, batch, seed: infinite)
+    setup = setup_for(task, steps=1)
+    (batch,) = as_batches(task, [0])
+    idle = replace(batch, source=replace(batch.source, idle=True))
+    step = EagerStep(fresh(task, setup).model, task, setup)
+    (loss,) = accumulate_gradients(step, setup, 0, [idle])
+    assert (float(loss.total), float(loss.count)) == (0.0, 0.0)
 
 
 def test_regularisers_reach_the_loop(tmp_path):

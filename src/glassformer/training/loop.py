@@ -184,8 +184,9 @@ def accumulate_gradients(
         seed = step_seed(setup.seed, done + 1, number, processes.rank())
         with no_sync(step.model, number + 1 < len(batches)):
             loss = step(batch, seed)
-        weight = 0.0 if batch.source.idle else 1.0
-        total, count = weight * loss.total, weight * loss.count
+        total, count = loss.total, loss.count
+        if batch.source.idle:  # not multiplied by 0, which would make NaN of an infinite loss
+            total, count = torch.zeros_like(total), torch.zeros_like(count)
         losses.append(BatchLoss(batch.source, total, count, batch.tokens))
     return losses
 

@@ -19,6 +19,9 @@ Requests of any length join and leave at every step (Yu et al., "Orca", 2022), i
 divided into pages (Kwon et al., "PagedAttention", 2023). A long prompt is read in chunks, between
 which the others go on (Agrawal et al., "SARATHI", 2023). The noise of a sample depends on the
 request's own seed and on the number of the token, so an answer does not depend on its company.
+
+Searches here are for models with a source; beam search with a language model is in `decode` alone.
+Requests are admitted in the order of their arrival, and none that has begun gives way to another.
 """
 
 from glassformer.engine.borrowing import borrowed_engine

@@ -30,6 +30,9 @@ CHUNK = {"cpu": 256, "cuda": 8192}  # tokens of prompts in a step
 class Engine:
     """Requests come and go at every step; they share the model and a bounded memory.
 
+    With a language model it is greedy or samples; searches with beams are for models with a source
+    (`SearchRequest`). `glassformer.decode` has them for language models.
+
         engine = Engine(model, pages=1024)
         number = engine.submit(GenerationRequest(prompt=(1, 5, 9)))
         while engine.busy:

@@ -1,7 +1,7 @@
 """Attention: how much was read of each vector, and how much the score depends on that.
 
     attention              the weights as they are, averaged over layers and heads
-    attention x gradient   Σ A · ∂score/∂A over layers, heads and queries
+    attention x gradient   Σ A · ∂score/∂A over heads and queries, averaged over layers
 
 Where a decoder attends to a source, its cross-attention counts; otherwise self-attention does. The
 weights as they are have no sign, and differ between targets only if these are read off different
@@ -34,7 +34,7 @@ def attention(subject: Subject) -> Influence:
 
 
 def attention_x_gradient(subject: Subject) -> Influence:
-    """What each vector's weights contribute to the score, to first order."""
+    """What each vector's weights contribute to the score, to first order: the mean of layers."""
     names = layers_that_read(subject)
     watched_model = watching(subject.model, layers=names, gradients=True)
     with torch.enable_grad(), watched_model as (watched, maps):

@@ -22,7 +22,7 @@ from glassformer.explaining.methods.method import Influence
 from glassformer.explaining.subject import Subject
 
 STEPS, MOST_STEPS = 32, 512
-INCOMPLETE = 0.005  # of the difference of scores, at most
+INCOMPLETE = 0.005  # error allowed, as a share of the difference of scores, or of 1 if that is less
 TOGETHER = 8192  # vectors that are read at once
 
 Points = Float[Tensor, "copies rows T D"]
@@ -53,7 +53,7 @@ def integrated_gradients(subject: Subject) -> Influence:
 
 
 def complete(found: Float[Tensor, "targets rows T"], whole: Float[Tensor, " targets"]) -> bool:
-    """Whether the parts sum up to the whole, nearly."""
+    """Whether the parts sum up to each whole: within 0.5 % of it, or 0.005 if it is less than 1."""
     error = (found.sum((1, 2)) - whole).abs()
     return bool((error <= INCOMPLETE * whole.abs().clamp(min=1)).all())
 

@@ -31,7 +31,7 @@ def split(samples, **config):
         splitter.split_for("train", Row({}, "x", 1), {}, sample, report) for sample in samples
     ]
     numbers = np.array([("train", "valid", "test").index(one) for one in chosen], dtype=np.uint8)
-    return splitter.final_splits(numbers)[0].tolist()
+    return splitter.final_splits(numbers, report)[0].tolist()
 
 
 def watched(times):
@@ -51,7 +51,7 @@ def test_a_given_split_leaves_the_last_rows_to_the_other():
     splitter = Splitter(DataConfig(test=("t.csv",)), Watched(), 0)
     for sample in samples:
         splitter.split_for("train", Row({}, "x", 1), {}, sample, IngestReport())
-    found, _ = splitter.final_splits(np.zeros(20, dtype=np.uint8))
+    found, _ = splitter.final_splits(np.zeros(20, dtype=np.uint8), IngestReport())
     assert np.flatnonzero(found == 1).tolist() == [9, 19]
     assert not (found == 2).any()
 

@@ -92,3 +92,14 @@ def test_added_rows_are_told_also_of_runs_of_earlier_versions(name, tmp_path):
         "1 recording of the valid split is also in the training split, first clips.csv row 5: "
         "scores on it are optimistic."
     )
+
+
+def test_the_report_says_what_splits_share_besides_whole_rows(tmp_path):
+    related = {"transcript": {"test": {"count": 7, "first": "clips.csv row 3"}}}
+    values = {"counts": {"train": 90, "test": 10}, "related": related}
+    (tmp_path / "intake.json").write_text(json.dumps(values | {"together": {"They are": "good"}}))
+    assert intake_notes(RunFolder(tmp_path), "recording") == [
+        "They are.",
+        "7 of 10 test rows (70.0 %) have a transcript that training rows also have: a model may "
+        "know it by heart.",
+    ]

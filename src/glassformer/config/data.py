@@ -58,6 +58,8 @@ class DataConfig:
         stratify: Whether each split gets its share of every label where nothing groups the rows,
             or, where rows have a time, the last ones of every user; false goes by the hash of a row
             alone, so that more rows do not move the others.
+        together: Whether rows that share an answer which could be learned by heart, such as a
+            transcript, stay in one split, unless there are few different ones.
         token_dropout: Share of the tokens hidden at random during training.
         batch_tokens: Tokens in one batch, padding included.
         by_length: Whether rows of similar length share a batch, which saves padding; false mixes
@@ -76,6 +78,7 @@ class DataConfig:
     valid_share: float = 0.1
     test_share: float = 0.1
     stratify: bool = True
+    together: bool = True
     tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
     token_dropout: float = 0.0
     batch_tokens: int = 8192

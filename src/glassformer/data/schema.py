@@ -28,10 +28,14 @@ class Schema(ABC):
     Attributes:
         roles: The values of a sample, inputs first.
         groups: Names of columns that hold rows together where they have many different values.
+        related_kinds: The keys of `related`.
+        together: Those of them that hold rows together.
     """
 
     roles: tuple[Role, ...]
     groups: tuple[str, ...] = ()
+    related_kinds: tuple[str, ...] = ()
+    together: tuple[str, ...] = ()
 
     @property
     def noun(self) -> str:
@@ -123,6 +127,14 @@ class Schema(ABC):
 
         Where no split is given, samples with equal content stay in one split.
         """
+
+    def related(self, sample: Sample) -> Mapping[str, str]:
+        """What samples of different content may share so that a model knows it by heart.
+
+        Such as a transcript: the key is what it is called, the value is equal for samples with the
+        same one.
+        """
+        return {}
 
     def stratum(self, sample: Sample) -> str | None:
         """What every split should have its share of, such as a label; None if there is nothing."""

@@ -114,6 +114,33 @@ def last_first(
     return number[content_of]
 
 
+def components(*keys: UInt64[np.ndarray, " rows"]) -> Int[np.ndarray, " rows"]:
+    """The number of the component of each row: rows with any key in common are in one.
+
+    >>> components(np.array([1, 1, 2, 3], np.uint64), np.array([7, 8, 8, 9], np.uint64))
+    array([0, 0, 0, 1])
+    """
+    lowest = np.arange(len(keys[0]))  # the first row of the component, as far as it is known
+    numbers = [np.unique(key, return_inverse=True)[1] for key in keys]
+    before = None
+    while before is None or (before != lowest).any():
+        before = lowest
+        for number in numbers:
+            first = np.full(len(lowest), len(lowest))
+            np.minimum.at(first, number, lowest)
+            lowest = first[number]
+        lowest = lowest[lowest]  # so that a chain of rows takes few rounds
+    return np.unique(lowest, return_inverse=True)[1]
+
+
+def mixed(hashes: UInt64[np.ndarray, " rows"]) -> UInt64[np.ndarray, " rows"]:
+    """Hashes of hashes (splitmix64), so that the lowest of several decides no more than another."""
+    z = hashes + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
 def hashed(text: str) -> int:
     """A 64-bit hash of a text."""
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()

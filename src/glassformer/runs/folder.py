@@ -42,6 +42,8 @@ INTAKE = {  # what intake.json holds
     "counts": dict[str, int],
     "skipped": dict[str, Skipped],
     "shared": dict[str, Skipped],
+    "together": dict[str, str],
+    "related": dict[str, dict[str, Skipped]],
     "back_translated": tuple[str, ...],
 }
 

@@ -11,7 +11,7 @@ from glassformer.data.columns import runner_up_lines
 from glassformer.data.doctor.examination import examine_samples
 from glassformer.data.ingest import ingest
 from glassformer.data.samples import Samples
-from glassformer.data.splitter import IngestReport
+from glassformer.data.splitter import IngestReport, related_lines
 from glassformer.errors import GlassformerError
 from glassformer.files import write_json, write_text
 from glassformer.runs.arguments import command_of
@@ -200,6 +200,8 @@ def show_ingest(report: IngestReport, display: Display) -> None:
         columns = ", ".join(f"{role} = {column!r}" for role, column in others.items())
         display.say(f"columns of {file}: {columns}")
     display.say(f"rows: {splits}")
+    for line in (*report.together, *related_lines(report.related, report.counts)):
+        display.say(line)
     for reason, skipped in report.skipped.items():
         rows = counted(skipped.count, "row")
         display.say(f"left out: {rows} with {reason}, first {skipped.first}")

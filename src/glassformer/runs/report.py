@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from glassformer import processes
+from glassformer.data.splitter import Skipped, related_lines
 from glassformer.errors import GlassformerError
 from glassformer.metrics.intervals import Score
 from glassformer.metrics.paired import Comparison
@@ -268,6 +269,15 @@ def intake_notes(folder: RunFolder, noun: str) -> list[str]:
     notes += [
         f"Left out: {counted(entry['count'], 'row')} with {reason}, first {entry['first']}."
         for reason, entry in intake.get("skipped", {}).items()
+    ]
+    notes += [f"{sentence}." for sentence in intake.get("together", ())]
+    related = {
+        kind: {split: Skipped(**entry) for split, entry in splits.items()}
+        for kind, splits in intake.get("related", {}).items()
+    }
+    notes += [
+        f"{line}: a model may know it by heart."
+        for line in related_lines(related, intake.get("counts", {}))
     ]
     return notes + [
         f"{counted(entry['count'], noun)} of the {split} split "

@@ -31,7 +31,8 @@ def post_norm_defaults(config: Config) -> Values:
 def unused_reasons(config: Config) -> dict[str, str]:
     """The settings, or tables of them, that the job ignores, and why."""
     job = JOBS[config.job]
-    return dict.fromkeys(job.unused, f"on {job.name}") | dict(job.unused_with(config.task))
+    unused = (*job.unused, *(() if job.schema.together else ("data.together",)))
+    return dict.fromkeys(unused, f"on {job.name}") | dict(job.unused_with(config.task))
 
 
 def refuse_unused_settings(settings: Values, config: Config, size: str | None = None) -> None:

@@ -1,5 +1,6 @@
 """An examination: every row passes every check once; findings are sorted by severity."""
 
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,13 +20,20 @@ from glassformer.data.rows import Row
 from glassformer.data.samples import NO_SPLIT, SPLITS, Sample, Samples
 from glassformer.data.schema import Schema
 from glassformer.data.splits import hashed
-from glassformer.data.splitter import IngestReport, Splitter
+from glassformer.data.splitter import (
+    IngestReport,
+    Skipped,
+    Splits,
+    Splitter,
+    related_lines,
+)
 from glassformer.errors import worded
 from glassformer.terminal import printable
 
 MOST_ROWS = 200_000  # before training
 SLOW_ROWS = 10_000  # of those, for checks that take long
 MOST_BYTES = 32_000_000
+MANY = 0.01  # of the held-out rows; fewer with the answer of a training row do no harm
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -147,18 +155,17 @@ def examine(
             continue
         shown, fault = source.specimen(number, split, row)
         rows[split] += not fault
-        training.see(source, row, shown.sample, fault)
+        training.see(number, source, row, shown.sample, fault)
         for check in checks:
             if fault:
                 check.see_incomplete(shown, fault)
             else:
                 check.see(shown)
     read_as = {s.name: s.encoding for s in reading.sources if s.encoding is not None}
+    of_training = [finding.located(places.where) for finding in training.findings()]
     about_files = [finding for source in reading.sources for finding in source.findings()]
     return Examination(
-        findings=worst_first(
-            [*about_files, *training.findings(), *_findings(checks, places.where)]
-        ),
+        findings=worst_first([*about_files, *of_training, *_findings(checks, places.where)]),
         rows=_in_order(rows),
         seen=number + 1,
         total=number + 1,
@@ -230,9 +237,9 @@ class Training:
         self.names = ", ".join(dict.fromkeys(source.name for source in reading.sources))
         self.splitter = Splitter(reading.config, reading.schema, seed)
         self.report = IngestReport()
-        self.splits = bytearray()
+        self.splits, self.numbers = bytearray(), array("Q")  # of the rows that training takes
 
-    def see(self, source: Source, row: Row, sample: Sample, fault: str) -> None:
+    def see(self, number: int, source: Source, row: Row, sample: Sample, fault: str) -> None:
         """Process a row, with the reason to leave it out, if any."""
         if fault:
             self.report.skip(fault, row.where)
@@ -240,11 +247,14 @@ class Training:
         split = self.splitter.split_for(source.split, row, source.columns, sample, self.report)
         if split is not None:
             self.splits.append(SPLITS.index(split))
+            self.numbers.append(number)
 
     def findings(self) -> Iterator[Finding]:
-        """A finding if training would refuse the data."""
-        splits, _ = self.splitter.final_splits(np.frombuffer(self.splits, dtype=np.uint8))
+        """What training's splits share, and a finding if training would refuse the data."""
+        given = np.frombuffer(self.splits, dtype=np.uint8)
+        splits, _ = self.splitter.final_splits(given, self.report)
         self.report.count(splits)
+        yield from self._related(splits)
         refused = self.splitter.refusal(self.report, with_skipped=False)
         if refused is not None:
             what, advice = refused
@@ -252,3 +262,19 @@ class Training:
             what = f"training would refuse {self.names}: {what}"
             severity = "note" if held_out else "error"
             yield Finding("no training", severity, what, advice, total=len(splits))
+
+    def _related(self, splits: Splits) -> Iterator[Finding]:
+        """Held-out rows that share something with training rows besides their content."""
+        for line, advice in self.report.together.items():
+            yield Finding("kept together", "note", line, advice)
+        for kind, hashes in self.splitter.related.items():
+            by_heart = kind in self.splitter.schema.together and not self.splitter.groups
+            by_heart = by_heart and not self.splitter.is_fixed_set(kind)
+            for split, rows in self.splitter.also_trained(hashes, splits):
+                found = {kind: {split: Skipped(len(rows), "")}}
+                (what,) = related_lines(found, self.report.counts)
+                severe = by_heart and len(rows) >= MANY * self.report.counts[split]
+                severity = "warning" if severe else "note"
+                advice = f"scores on {split} count answers that may have been learned by heart"
+                numbers = [self.numbers[row] for row in rows.tolist()]
+                yield Finding("shared answers", severity, what, advice, numbers)

@@ -15,12 +15,13 @@ from glassformer.data.doctor.default_checks import default_checks
 from glassformer.data.ingest import LOOKED_AT
 from glassformer.data.rows import Row
 from glassformer.data.samples import Sample
+from glassformer.data.splits import content_key
 from glassformer.tasks.shared.sound_checks import SoundLevels
 from glassformer.tasks.shared.sound_data import END, PATH, START, SoundSchema, without_answers
 from glassformer.tasks.shared.text_checks import GarbledText
 from glassformer.tasks.shared.text_data import longest_texts, repeated_values
 from glassformer.tasks.transcribe.checks import LongTranscripts, RareCharacters, UnlikelyPaces
-from glassformer.tasks.transcribe.transcripts import Normaliser
+from glassformer.tasks.transcribe.transcripts import Normaliser, without_punctuation
 
 TEXTS = ("text", "transcript", "transcription", "sentence", "words", *COLUMN_NAMES["text"])
 
@@ -29,6 +30,13 @@ class TranscribeSchema(SoundSchema):
     """A recording, or a part of one, and its transcript."""
 
     roles = (PATH, Role(name="text", names=TEXTS, answer=True, guess=longest_texts), START, END)
+    related_kinds = together = ("transcript",)
+
+    def related(self, sample: Sample) -> Mapping[str, str]:
+        """The words, without letter case and punctuation."""
+        if "text" not in sample:  # for prediction
+            return {}
+        return {"transcript": content_key(without_punctuation(sample["text"])) or sample["text"]}
 
     def recognises(self, name: str, config: DataConfig, rows: Iterator[Row]) -> bool:
         """Recordings are a folder in a layout of theirs, or a table that names some.

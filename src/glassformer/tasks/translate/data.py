@@ -1,7 +1,7 @@
 """The data of `translate`: pairs of texts, in one table or in two parallel files."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -20,6 +20,7 @@ from glassformer.data.samples import Sample
 from glassformer.data.sources.files import packing_of, suffix_of
 from glassformer.data.sources.formats import is_table
 from glassformer.data.sources.parallel import AND, paired, read_parallel, side_lines
+from glassformer.data.splits import content_key
 from glassformer.errors import GlassformerError
 from glassformer.tasks.shared.text_checks import GarbledText
 from glassformer.tasks.shared.text_data import TextSchema, text_key
@@ -63,6 +64,7 @@ class TranslateSchema(TextSchema):
         ),
         Role(name="to", names=COLUMN_NAMES["to"], required=False),
     )
+    related_kinds = ("target",)
 
     def arrange(self, names: Sequence[str]) -> list[str]:
         return pair_files(names)
@@ -119,6 +121,10 @@ class TranslateSchema(TextSchema):
         if is_first and isinstance(value, list):
             return next(iter(value), "")
         return super().value(role, row, columns)
+
+    def related(self, sample: Sample) -> Mapping[str, str]:
+        """The target, which several sources may share."""
+        return {"target": content_key(str(sample["target"]))} if "target" in sample else {}
 
     def checks(self, config: Config) -> list[Check]:
         reads = config.data.tokenizer.simplified

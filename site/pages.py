@@ -2,8 +2,8 @@
 
     python site/pages.py
 
-Pages come from docs/, from the README and its neighbours, and from the code: one for all commands,
-one for each module. Links are rewritten to where their targets end up; MkDocs refuses broken ones.
+Pages come from docs/, from the neighbours of the README, and from the code: one for all public
+names. Links are rewritten to where their targets end up; MkDocs refuses broken ones.
 """
 
 import os
@@ -11,43 +11,39 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
 from chapters import FULL, chapters
 from latex2mathml.converter import convert
 
+from glassformer import PUBLIC
+
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "build" / "pages"
-SOURCE = ROOT / "src" / "glassformer"
 ELSEWHERE = {
-    "README.md": "index.md",
-    "README.zh.md": "index.zh.md",
+    "site/home.md": "index.md",
+    "site/home.zh.md": "index.zh.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
     "benchmarks/README.md": "benchmarks.md",
     "benchmarks/cost.png": "cost.png",
+    "examples/README.md": "examples.md",
+    "recipes/README.md": "recipes.md",
     "site/iframe-worker.js": "assets/iframe-worker.js",
 }
 FENCED = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
-TO_ENGLISH = re.compile(r"\[([^\]]+)\]\((\w+)\.md(#[\w-]+)\)")
+TO_ENGLISH = re.compile(r"\[([^\]]+)\]\(((?!https?:)[\w./-]+)(?<!\.zh)\.md(#[\w-]+)\)")
 LINK = re.compile(r"(?<=\]\()(?!https?:|#)([^)#\s]+)")
 FORMULA = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
 IN_LINE = re.compile(r"(?<![\w$])\$([^$\n]+)\$(?![\w$])")
-MODULE = re.compile(r"`src/glassformer/([\w/]+)\.py`(?! *\])")
 
 
-def modules() -> dict[str, str]:
-    """Every module of the package by its dotted name, and the page that describes it."""
-    found = {}
-    for path in sorted(SOURCE.rglob("*.py")):
-        if path.stem.endswith("_kernel"):  # of Triton, not to be imported
-            continue
-        folder = path.parent.relative_to(SOURCE.parent)
-        name = str(folder if path.stem == "__init__" else folder / path.stem).replace("/", ".")
-        found[name] = f"reference/{folder}.md"
-    return found
+def api_page() -> str:
+    """The signature and description of every public name, from its docstring."""
+    head = "---\nsearch:\n  boost: 0.5\n---\n\n# Python API\n"
+    names = sorted(f"{module}.{name}" for module, names in PUBLIC.items() for name in names)
+    return "\n".join([head, *(f"::: {name}\n" for name in names)])
 
 
 def sources() -> dict[Path, str]:
@@ -57,19 +53,20 @@ def sources() -> dict[Path, str]:
     return found | {ROOT / name: target for name, target in ELSEWHERE.items()}
 
 
-def page(path: Path, target: str, targets: dict[Path, str], reference: dict[str, str]) -> str:
-    """A page as the site has it: links to other pages and modules, formulas as MathML."""
+def page(path: Path, target: str, targets: dict[Path, str]) -> str:
+    """A page as the site has it: links to other pages, formulas as MathML."""
     here = os.path.dirname(target)
 
     def follow(link: re.Match[str]) -> str:
         there = targets.get((path.parent / link[1]).resolve())
         return link[1] if there is None else os.path.relpath(there, here or ".")
 
-    def refer(found: re.Match[str]) -> str:
-        name = f"glassformer.{found[1].removesuffix('/__init__').replace('/', '.')}"
-        if name not in reference:
-            return found[0]
-        return f"[{found[0]}]({os.path.relpath(reference[name], here or '.')}#{name})"
+    def to_english(link: re.Match[str]) -> str:
+        there = targets.get((path.parent / f"{link[2]}.md").resolve())
+        if there is None:
+            return link[0]
+        page = os.path.relpath(Path(there).with_suffix(".html"), Path("zh") / here)
+        return f'<a href="{page}{link[3]}">{link[1]}</a>'
 
     text = path.read_text(encoding="utf-8").removeprefix(FULL)  # MkDocs looks for a title on top
     parts = FENCED.split(text)
@@ -78,8 +75,8 @@ def page(path: Path, target: str, targets: dict[Path, str], reference: dict[str,
         if target.endswith(
             ".zh.md"
         ):  # MkDocs would lead to the page in Chinese, with other headings
-            prose = TO_ENGLISH.sub(r'<a href="../\2.html\3">\1</a>', prose)
-        prose = MODULE.sub(refer, LINK.sub(follow, prose))
+            prose = TO_ENGLISH.sub(to_english, prose)
+        prose = LINK.sub(follow, prose)
         if "/tour/" in f"/{target}":
             prose = FORMULA.sub(lambda math: convert(math[1].strip(), display="block"), prose)
             # In a span, since Markdown ends the paragraph where a line begins with <math>.
@@ -91,35 +88,23 @@ def page(path: Path, target: str, targets: dict[Path, str], reference: dict[str,
 def write_pages() -> None:
     """Write every page and picture into one folder."""
     shutil.rmtree(PAGES, ignore_errors=True)
-    targets, reference = sources(), modules()
+    targets = sources()
     for path, target in targets.items():
         (PAGES / target).parent.mkdir(parents=True, exist_ok=True)
         if path.suffix == ".md":
-            text = page(path, target, targets, reference)
+            text = page(path, target, targets)
             (PAGES / target).write_text(text, encoding="utf-8")
         else:
             shutil.copy(path, PAGES / target)
-    for target in dict.fromkeys(reference.values()):
-        (PAGES / target).parent.mkdir(parents=True, exist_ok=True)
-        parts = [f"::: {name}\n" for name, where in reference.items() if where == target]
-        title = f"# {Path(target).with_suffix('').relative_to('reference')}"
-        (PAGES / target).write_text("\n".join([title, "", *parts]), encoding="utf-8")
+    (PAGES / "reference" / "api.md").write_text(api_page(), encoding="utf-8")
 
 
 def navigation() -> list[dict[str, list[object]]]:
-    """The menu: that of menu.yml with the chapters of the tour and the reference of the code."""
+    """The menu: that of menu.yml with the chapters of the tour."""
     menu = yaml.safe_load((ROOT / "site" / "menu.yml").read_text(encoding="utf-8"))
     by_title = {title: pages for part in menu for title, pages in part.items()}
     by_title["Tour"] += [f"tour/{chapter.path.name}" for chapter in chapters()]
-    return [*menu, {"Code": list(tree(PAGES / "reference"))}]
-
-
-def tree(folder: Path) -> Iterator[dict[str, object]]:
-    """The pages of the reference, nested as their folders are."""
-    for path in sorted(folder.glob("*.md")):
-        inside = path.with_suffix("")
-        own = {path.stem: str(path.relative_to(PAGES))}
-        yield {path.stem: [own, *tree(inside)]} if inside.is_dir() else own
+    return menu
 
 
 def main() -> int:

@@ -8,6 +8,7 @@ import pytest
 from chapters import TOUR, chapters, code_of
 from typer.main import get_command
 
+from glassformer import PUBLIC
 from glassformer.cli.app import app
 
 ROOT = TOUR.parents[1]
@@ -26,28 +27,27 @@ def test_the_page_of_commands_has_every_command_and_option():
 
 def test_a_page_of_the_site_links_to_where_things_are_there():
     pages = pytest.importorskip("pages", reason="needs the extra docs")
-    targets, reference = pages.sources(), pages.modules()
-    assert targets[ROOT / "README.md"] == "index.md"
+    targets = pages.sources()
+    assert targets[ROOT / "site" / "home.md"] == "index.md"
     serving = ROOT / "docs" / "operate" / "serving.md"
-    text = pages.page(serving, "operate/serving.md", targets, reference)
+    text = pages.page(serving, "operate/serving.md", targets)
     assert "](../contributing.md#add-a-job)" in text
-    text = pages.page(TOUR / "02-attention.md", "tour/02-attention.md", targets, reference)
+    text = pages.page(TOUR / "02-attention.md", "tour/02-attention.md", targets)
     assert "$$" not in text
     assert '<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">' in text
-    name = "glassformer.core.classic"
-    assert f"[`src/{name.replace('.', '/')}.py`](../reference/glassformer/core.md#{name})" in text
     assert code_of(text) == code_of((TOUR / "02-attention.md").read_text(encoding="utf-8"))
 
 
 def test_chapters_have_their_title_on_top_and_formulas_within_their_sentences():
     pages = pytest.importorskip("pages", reason="needs the extra docs")
-    targets, reference = pages.sources(), pages.modules()
-    texts = [pages.page(c.path, f"tour/{c.path.name}", targets, reference) for c in chapters()]
+    targets = pages.sources()
+    texts = [pages.page(c.path, f"tour/{c.path.name}", targets) for c in chapters()]
     assert [text.strip()[:2] for text in texts] == ["# "] * len(texts)
     assert not any(re.search(r'^<math[^>]*"inline"', text, re.M) for text in texts)
 
 
-GUIDES = sorted((ROOT / "docs").glob("*.zh.md"))
+PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md"), *ROOT.glob("*/README.md")])
+CHINESE = [page for page in PAGES if ".zh." in page.name]
 
 
 def anchors(page):
@@ -57,29 +57,48 @@ def anchors(page):
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.name)
-def test_a_guide_in_chinese_has_an_english_one_and_its_links_lead_somewhere(guide):
+@pytest.mark.parametrize("guide", CHINESE, ids=lambda guide: guide.name)
+def test_a_page_in_chinese_has_an_english_one(guide):
     assert guide.with_name(guide.name.replace(".zh", "")).exists()
-    text = guide.read_text(encoding="utf-8")
-    for link, anchor in re.findall(r"\]\(([\w./-]+\.md)#?([\w-]*)\)", text):
-        page = guide.parent / link
-        assert page.exists(), link
-        assert not anchor or anchor in anchors(page), f"{link}#{anchor}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_links_of_a_page_lead_somewhere(page):
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    text = re.sub(r"`[^`\n]*`", "", text)
+    for link, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)#?([^)\s]*)\)", text):
+        there = page.parent / link if link else page
+        assert there.exists(), link
+        assert not anchor or anchor in anchors(there), f"{link}#{anchor}"
 
 
 def test_a_page_in_chinese_can_lead_to_a_section_of_its_english_one():
     pages = pytest.importorskip("pages", reason="needs the extra docs")
     guide = ROOT / "docs" / "guides" / "generating.zh.md"
-    text = pages.page(guide, f"guides/{guide.name}", pages.sources(), pages.modules())
-    assert '<a href="../generating.html#speed">英文页</a>' in text
+    text = pages.page(guide, f"guides/{guide.name}", pages.sources())
+    assert '<a href="../../guides/generating.html#speed">英文页</a>' in text
     assert "](training.zh.md#模型)" in text
+
+
+def test_the_api_page_has_every_public_name_and_nothing_else():
+    pages = pytest.importorskip("pages", reason="needs the extra docs")
+    named = re.findall(r"^::: ([\w.]+)$", pages.api_page(), flags=re.M)
+    public = [f"{module}.{name}" for module, names in PUBLIC.items() for name in names]
+    assert sorted(named) == sorted(public)
+
+
+def test_the_python_page_names_every_public_name():
+    text = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
+    words = set(re.findall(r"\w+", text))
+    assert {name for names in PUBLIC.values() for name in names} <= words
 
 
 def test_the_menu_has_every_page():
     pages = pytest.importorskip("pages", reason="needs the extra docs")
     named = [page for part in pages.navigation() for title in part.values() for page in title]
     docs = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")}
-    others = {"index.md", "benchmarks.md", "contributing.md", "changelog.md"}
+    others = {target for path, target in pages.ELSEWHERE.items() if path.endswith(".md")}
+    others.add("reference/api.md")
     in_english = {page for page in docs | others if ".zh." not in page}
     assert {page for page in named if isinstance(page, str)} == in_english
 

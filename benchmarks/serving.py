@@ -145,7 +145,7 @@ def requests_of(kind: str) -> list[bytes]:
         if kind == "continuations":
             values = {"model": "generate", "prompt": text, "max_tokens": NEW, "temperature": 0}
         body = json.dumps(values).encode()
-        head = f"POST {path} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n"
+        head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
         sent.append(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
     return sent
 

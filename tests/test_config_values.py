@@ -146,6 +146,20 @@ def test_a_setting_is_read_as_toml_would_and_a_bare_word_is_text(text, nested):
     assert parse_setting(text) == nested
 
 
+@pytest.mark.parametrize(
+    "text", ["a = " + "[" * 5000 + "]" * 5000, ".".join(["a"] * 20_000) + "=1"]
+)
+def test_a_file_nested_too_deeply_is_one_line(text, tmp_path):
+    path = tmp_path / "config.toml"
+    path.write_text(text)
+    with pytest.raises(
+        GlassformerError, match=r"config.toml: too large or nested too deeply for settings; "
+    ):
+        read_values(path)
+    with pytest.raises(GlassformerError, match="is no value; close its brackets"):
+        parse_setting("a=" + "[" * 5000)
+
+
 @pytest.mark.parametrize("text", ["", "seed", "=3", ".seed=3", "train..clip=3", " = ", "train.=3"])
 def test_what_is_no_setting_is_refused_with_an_example(text):
     with pytest.raises(GlassformerError, match=r"is not key=value; write, for example, set=.train"):

@@ -12,7 +12,10 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 fcntl = importlib.import_module("fcntl") if importlib.util.find_spec("fcntl") else None
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # which some systems do not have
@@ -82,6 +85,28 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def read_arrays(path: Path) -> "dict[str, NDArray[Any]]":
+    """The arrays of a safetensors file; refused if they do not fit into memory."""
+    from safetensors.numpy import load_file
+
+    if path.stat().st_size > physical_memory():  # a file may have gaps and hardly take any space
+        raise ValueError("it is larger than the memory of this machine")
+    try:
+        return load_file(path)
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # as the library calls too little memory
+            raise
+        raise ValueError("it does not fit into memory") from None
+
+
+def physical_memory() -> float:
+    """Bytes of memory of this machine; infinity where the system does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return math.inf
 
 
 def read_json(path: Path) -> Any:

@@ -60,6 +60,13 @@ def test_list_shows_each_run_its_job_its_state_and_its_score(home, capsys):
     assert found["finished"]["bytes"] == size
 
 
+def test_a_run_with_a_hostile_config_does_not_hide_the_others(home):
+    (home / "broken" / "config.toml").write_text("a = " + "[" * 5000)
+    found = states(home)
+    assert "nested too deeply for settings" in found["broken"]
+    assert found["finished"] == "finished"
+
+
 def states(home):
     return {run.path.name: run.state for run in list_runs_in(home)}
 

@@ -11,6 +11,7 @@ from small_translators import translate, write_pairs
 import glassformer
 from glassformer import GlassformerError
 from glassformer.cli import main
+from glassformer.files import physical_memory
 from glassformer.tasks.generate import ngram_baseline
 from glassformer.tasks.recognise.pixel_baseline import PixelBaseline
 from glassformer.tasks.recommend.least_squares import LeastSquares
@@ -152,6 +153,17 @@ def test_a_damaged_baseline_is_refused(load, file, damaged, tmp_path):
     (tmp_path / file).write_bytes(damaged)
     with pytest.raises(GlassformerError, match=r"not the baseline of a run .*; copy the run again"):
         load(tmp_path)
+
+
+def test_a_baseline_that_is_a_large_hole_is_refused(tmp_path):
+    path, size = tmp_path / "least_squares.safetensors", 10 * physical_memory()
+    header = {"numbers": {"dtype": "F32", "shape": [size // 4], "data_offsets": [0, size]}}
+    lines = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(len(lines).to_bytes(8, "little") + lines)
+        file.truncate(8 + len(lines) + size)
+    with pytest.raises(GlassformerError, match=r"larger than the memory .*; copy the run again"):
+        LeastSquares.load(tmp_path)
 
 
 def test_a_run_without_one_says_so(pairs, tmp_path):

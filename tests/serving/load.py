@@ -34,7 +34,7 @@ class Asked:
 
     @property
     def bytes(self):
-        head = f"POST {self.path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n"
+        head = f"POST {self.path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n"
         length = f"content-type: {self.media}\r\ncontent-length: {len(self.body)}\r\n\r\n"
         return (head + length).encode() + self.body
 

@@ -188,11 +188,12 @@ class Served:
         models: What it serves.
     """
 
-    def __init__(self, runs, keys=(), origins=(), **settings):
+    def __init__(self, runs, keys=(), origins=(), hosts=(), **settings):
         config = build(ServeConfig, settings)
         self.worker = Worker()
         self.models = Models([*runs], self.worker, config, Metrics(), device="cpu")
-        self.server = Unsignalled(Application(self.models, Keys(keys), origins))
+        application = Application(self.models, Keys(keys), origins, hosts)
+        self.server = Unsignalled(application)
         self.gate = self.server.application.gate
         self.thread = threading.Thread(target=self._run)
         self.ready = threading.Event()

@@ -242,27 +242,48 @@ def test_hostile_forms_are_refused(server):
 RAW = {
     "no HTTP": b"hello\r\n\r\n",
     "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\0" * 200,
-    "a negative length": b"POST /v1/classify HTTP/1.1\r\nhost: a\r\ncontent-length: -1\r\n\r\n",
-    "two lengths": b"POST /v1/classify HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\n"
+    "a negative length": b"POST /v1/classify HTTP/1.1\r\nhost: localhost\r\n"
+    b"content-length: -1\r\n\r\n",
+    "two lengths": b"POST /v1/classify HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\n"
     b"content-length: 6\r\n\r\nhello",
-    "a length and chunks": b"POST /v1/classify HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\n"
+    "a length and chunks": b"POST /v1/classify HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\n"
     b"transfer-encoding: chunked\r\n\r\n0\r\n\r\n",
-    "a chunk that is no number": b"POST /v1/classify HTTP/1.1\r\nhost: a\r\n"
+    "a chunk that is no number": b"POST /v1/classify HTTP/1.1\r\nhost: localhost\r\n"
     b"transfer-encoding: chunked\r\n\r\nZZ\r\nhello\r\n0\r\n\r\n",
-    "thousands of headers": b"GET /v1/models HTTP/1.1\r\nhost: a\r\n"
+    "thousands of headers": b"GET /v1/models HTTP/1.1\r\nhost: localhost\r\n"
     + b"".join(b"x-%d: y\r\n" % n for n in range(9000))
     + b"\r\n",
     "a header without an end": b"GET /v1/models HTTP/1.1\r\nx: " + b"y" * 200_000,
     "a path without an end": b"GET /" + b"y" * 200_000,
-    "a path upwards": b"GET /../../etc/passwd HTTP/1.1\r\nhost: a\r\n\r\n",
+    "a path upwards": b"GET /../../etc/passwd HTTP/1.1\r\nhost: localhost\r\n\r\n",
     "an encoded path upwards": b"GET /docs/%2e%2e%2f%2e%2e%2fetc/passwd HTTP/1.1\r\n"
-    b"host: a\r\n\r\n",
-    "a broken path": b"GET /%ff%fe%00 HTTP/1.1\r\nhost: a\r\n\r\n",
-    "a web socket": b"GET /v1/models HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\n"
+    b"host: localhost\r\n\r\n",
+    "a broken path": b"GET /%ff%fe%00 HTTP/1.1\r\nhost: localhost\r\n\r\n",
+    "a web socket": b"GET /v1/models HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\n"
     b"upgrade: websocket\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
     b"sec-websocket-version: 13\r\n\r\n",
-    "a connection through us": b"CONNECT example.org:443 HTTP/1.1\r\nhost: a\r\n\r\n",
+    "a connection through us": b"CONNECT example.org:443 HTTP/1.1\r\nhost: localhost\r\n\r\n",
 }
+
+
+CHUNKED = b"host: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
+ENDLESS = {
+    "trailers": (b"POST /v1/classify HTTP/1.1\r\n" + CHUNKED + b"0\r\n", b"a: b\r\n"),
+    "trailers of an unknown path": (b"POST /no HTTP/1.1\r\n" + CHUNKED + b"0\r\n", b"a: b\r\n"),
+    "one trailer": (b"POST /v1/classify HTTP/1.1\r\n" + CHUNKED + b"0\r\na: ", b"b"),
+    "what is said of a chunk": (b"POST /v1/classify HTTP/1.1\r\n" + CHUNKED + b"1;a=", b"b"),
+    "headers": (b"GET /v1/models HTTP/1.1\r\n", b"a: b\r\n"),
+    "lines": (b"", b"\r\n"),
+}
+
+
+@pytest.mark.parametrize(("head", "more"), ENDLESS.values(), ids=ENDLESS.keys())
+def test_what_never_ends_beside_a_body_closes_the_connection(server, head, more):
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(head)
+        many = more * (10_000 // len(more))
+        with pytest.raises(ConnectionError):
+            all(connection.sendall(many) is None for _ in range(1000))
 
 
 @pytest.mark.parametrize("sent", RAW.values(), ids=RAW.keys())
@@ -279,7 +300,7 @@ def test_what_is_hardly_http_gets_an_error_or_nothing(server, sent):
 
 def test_a_client_that_reads_nothing_is_let_go(server):
     values = b'{"model": "bottles", "n": 16, "max_tokens": 4000, "logprobs": 20, "stream": true}'
-    head = b"POST /v1/completions HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n"
+    head = b"POST /v1/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
     connection.connect(("127.0.0.1", server.port))

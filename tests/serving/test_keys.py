@@ -1,12 +1,15 @@
 """Keys, origins, and who is let in."""
 
+import socket
+
+import httpx
 import pytest
 from small_served import Served, refusal
 
 from glassformer.cli import main
 from glassformer.errors import GlassformerError
 from glassformer.serving import keys as module
-from glassformer.serving.keys import Keys, read_keys
+from glassformer.serving.keys import Keys, known_hosts, read_keys
 
 KEY, OTHER = "sk-0123456789abcdef", "sk-fedcba9876543210"
 GOOD = {"model": "reviews", "input": "great"}
@@ -70,6 +73,79 @@ def test_pages_of_other_origins_are_let_in_only_if_asked_for(guarded, served):
         assert found.headers.get("access-control-allow-origin") == allowed
     found = served.post("/v1/classify", GOOD, headers={"origin": PAGE, **preflight})
     assert "access-control-allow-origin" not in found.headers
+
+
+def test_a_trailer_is_no_header(guarded):
+    body = b'{"model": "reviews", "input": "great"}'
+    head = b"POST /v1/classify HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    chunks = b"transfer-encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n" % (len(body), body)
+    trailer = b"authorization: Bearer " + KEY.encode() + b"\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", guarded.port), timeout=30) as client:
+        client.sendall(head + chunks + trailer)
+        assert client.recv(100).startswith(b"HTTP/1.1 401")
+
+
+REBOUND = {"host": "page.example:8000", "origin": "http://page.example:8000"}
+UPLOAD = {"files": {"file": ("a.png", b"")}, "data": {"model": "pictures"}}
+
+
+def test_a_server_for_this_machine_answers_to_no_other_name(served):
+    for path in ("/v1/models", "/v1/training", "/", "/healthz"):
+        assert refusal(served.get(path, headers=REBOUND)) == (403, "host_not_allowed")
+    found = served.post("/v1/classify", GOOD, headers=REBOUND)
+    assert refusal(found) == (403, "host_not_allowed")
+    says = "this server is not called page.example; if it is, start it with --allow-host"
+    assert found.json()["error"]["message"].startswith(says)
+    for host in ("localhost", "LOCALHOST:80", "127.0.0.1", "[::1]:8000", "app.localhost:8000"):
+        assert served.post("/v1/classify", GOOD, headers={"host": host}).status_code == 200
+    for host in ("localhost.page.example", "0.0.0.0", "", "[", "127.0.0.1@page.example"):
+        found = served.get("/healthz", headers={"host": host})
+        assert refusal(found) == (403, "host_not_allowed")
+
+
+def test_pages_of_other_origins_cannot_have_uploads_computed(served):
+    own = {"origin": served.url}
+    found = served.post("/v1/images/recognise", **UPLOAD, headers=own)
+    assert refusal(found)[0] == 422  # it was looked at
+    for origin in (PAGE, "null", "http://127.0.0.1:1", f"{served.url}.example"):
+        found = served.post("/v1/images/recognise", **UPLOAD, headers={"origin": origin})
+        assert refusal(found) == (403, "origin_not_allowed")
+        assert refusal(served.get("/v1/models", headers={"origin": origin}))[0] == 403
+
+
+def test_a_proxy_may_keep_the_name_that_it_is_called_by_or_not(runs):
+    with Served([runs["reviews"]], hosts=["page.example"]) as server:
+        for host in ("page.example", "Page.Example:8000", f"127.0.0.1:{server.port}"):
+            headers = {"host": host, "origin": "https://page.example"}
+            assert server.post("/v1/classify", GOOD, headers=headers).status_code == 200
+        assert server.get("/", headers={"host": "else.example"}).status_code == 403
+    with Served([runs["reviews"]], hosts=None) as server:  # other machines call it what they like
+        assert server.get("/", headers={"host": "else.example"}).status_code == 200
+        headers = {"host": "else.example", "origin": "https://page.example"}
+        assert server.post("/v1/classify", GOOD, headers=headers).status_code == 403
+
+
+@pytest.mark.parametrize("hosts", [b"", b"host: localhost\r\nhost: localhost\r\n"])
+def test_a_request_needs_one_host(served, hosts):
+    with socket.create_connection(("127.0.0.1", served.port), timeout=30) as client:
+        client.sendall(b"GET /healthz HTTP/1.1\r\n" + hosts + b"\r\n")
+        assert client.recv(100).startswith(b"HTTP/1.1 400")
+    with socket.create_connection(("127.0.0.1", served.port), timeout=30) as client:
+        client.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")  # which knows no hosts
+        assert client.recv(100).startswith(b"HTTP/1.1 200")
+
+
+def test_a_request_for_something_has_no_body(served):
+    found = httpx.request("GET", f"{served.url}/v1/models", content=b"x")
+    assert refusal(found) == (400, "unexpected_body")
+    found = httpx.request("GET", f"{served.url}/v1/models", headers={"content-length": "0"})
+    assert found.status_code == 200
+
+
+def test_names_are_checked_only_where_they_are_known():
+    assert known_hosts("127.0.0.1", []) == {"127.0.0.1"}
+    assert known_hosts("0.0.0.0", []) is None  # others call the machine what they like
+    assert known_hosts("0.0.0.0", ["Page.example"]) == {"0.0.0.0", "page.example"}
 
 
 def test_keys_come_from_arguments_a_file_and_the_environment(tmp_path):

@@ -1,5 +1,6 @@
 """A server starts, reloads, drains and stops without losing a request that it has accepted."""
 
+import asyncio
 import json
 import os
 import shutil
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from contextlib import contextmanager, suppress
 
 import httpx
@@ -18,6 +20,14 @@ from small_served import TEXT, Served, refusal, stack, wait_until
 import glassformer
 from glassformer.cli import main
 from glassformer.engine.engine import Engine
+from glassformer.serving import models
+from glassformer.serving.app import Application
+from glassformer.serving.keys import Keys
+from glassformer.serving.lifecycle import Server
+from glassformer.serving.metrics import Metrics
+from glassformer.serving.models import Models
+from glassformer.serving.settings import ServeConfig
+from glassformer.serving.worker import Worker
 
 GOOD = {"model": "reviews", "input": ["the film was great", "dull"]}
 LONG = {"model": "bottles", "prompt": "3", "max_tokens": 900, "temperature": 1.0, "seed": 1}
@@ -172,6 +182,33 @@ def test_a_run_that_cannot_be_loaded_leaves_the_old_one(runs, tmp_path):
         found = server.post("/v1/models/reviews/reload", headers=headers)
         assert refusal(found) == (409, "reload_failed")
         assert server.post("/v1/classify", GOOD, headers=headers).status_code == 200
+
+
+def test_whatever_is_wrong_with_one_run_the_others_are_reloaded(runs, monkeypatch, capsys):
+    served = Models([runs["reviews"], runs["gaps"]], Worker(), ServeConfig(), Metrics())
+    before, own = dict(served.served), models.Run
+
+    def load(path, **options):
+        served.paths["late"] = path  # as when the training of another one ends meanwhile
+        if path == runs["reviews"]:
+            raise RuntimeError("unheard of")
+        return own(path, **options)
+
+    monkeypatch.setattr(models, "Run", load)
+    asyncio.run(Server(Application(served, Keys([])))._reload())
+    assert served.served["reviews"] is before["reviews"]
+    assert served.served["gaps"] is not before["gaps"]
+    said = capsys.readouterr().err
+    assert "reviews stays as it was: " in said
+    assert "cannot be loaded (unheard of); copy the run again, or train it again" in said
+    assert "reloaded gaps" in said
+
+
+def test_the_memory_of_a_model_that_was_replaced_is_free(runs):
+    served = Models([runs["reviews"]], Worker(), ServeConfig(), Metrics())
+    old = weakref.ref(served.served["reviews"])
+    asyncio.run(served.reload("reviews"))
+    assert old() is None
 
 
 def linear_run(folder):

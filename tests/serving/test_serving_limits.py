@@ -2,6 +2,7 @@
 
 import socket
 import threading
+import time
 from contextlib import contextmanager, suppress
 from functools import partial
 
@@ -77,14 +78,87 @@ def test_an_upload_has_a_limit_of_its_own(small):
 
 def test_a_body_that_comes_too_slowly_is_408(hasty):
     with socket.create_connection(("127.0.0.1", hasty.port), timeout=30) as slow:
-        slow.sendall(b"POST /v1/completions HTTP/1.1\r\nhost: a\r\ncontent-length: 100\r\n\r\n{")
+        slow.sendall(
+            b"POST /v1/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{"
+        )
         assert b"408 Request Timeout" in slow.recv(1000)
 
 
 def test_headers_that_come_too_slowly_close_the_connection(hasty):
     with socket.create_connection(("127.0.0.1", hasty.port), timeout=30) as slow:
-        slow.sendall(b"POST /v1/classify HTTP/1.1\r\nhost: a\r\n")
+        slow.sendall(b"POST /v1/classify HTTP/1.1\r\nhost: localhost\r\n")
+        assert b"408 Request Timeout" in slow.recv(1000)
         assert slow.recv(1000) == b""
+
+
+POST = b"POST %s HTTP/1.1\r\nhost: localhost\r\n"
+DRIPS = {
+    "headers": (b"", b"x"),
+    "a body": (POST % b"/v1/completions" + b"content-length: 99999\r\n\r\n", b" "),
+    "a body that nobody reads": (POST % b"/nowhere" + b"content-length: 99999\r\n\r\n", b" "),
+    "trailers": (POST % b"/nowhere" + b"transfer-encoding: chunked\r\n\r\n0\r\n", b"a: b\r\n"),
+    "lines between requests": (b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n", b"\r\n"),
+}
+
+
+@pytest.mark.parametrize(("head", "drop"), DRIPS.values(), ids=DRIPS.keys())
+def test_what_comes_drop_by_drop_ends_after_the_time_of_a_request(hasty, head, drop):
+    with socket.create_connection(("127.0.0.1", hasty.port), timeout=0.1) as slow:
+        slow.sendall(head)
+        assert any(is_closed_after(slow, drop) for _ in range(50))  # five seconds at most
+
+
+def is_closed_after(connection, sent):
+    try:
+        connection.sendall(sent)
+        return not connection.recv(10_000)
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        return True
+
+
+def test_a_client_that_writes_to_the_end_can_read_that_its_body_is_too_large(small):
+    with socket.create_connection(("127.0.0.1", small.port), timeout=30) as client:
+        client.sendall(POST % b"/v1/classify" + b"content-length: 3000000\r\n\r\n")
+        for _ in range(30):
+            client.sendall(b"a" * 100_000)
+            time.sleep(0.005)
+        assert client.recv(100).startswith(b"HTTP/1.1 413")
+
+
+def test_another_key_in_each_request_does_not_make_several_clients_where_there_are_no_keys(small):
+    with blocked(small):
+        threads = [
+            threading.Thread(
+                target=small.post,
+                args=("/v1/completions", SHORT),
+                kwargs={"headers": {"authorization": f"Bearer {number}"}},
+            )
+            for number in range(2)
+        ]
+        for one in threads:
+            one.start()
+        wait_until(lambda: small.gate.open.total() == 2)
+        headers = {"authorization": "Bearer 2"}
+        found = small.post("/v1/completions", SHORT, headers=headers)
+        assert refusal(found) == (429, "too_many_requests")
+        assert refusal(small.get("/v1/models")) == (429, "too_many_requests")
+    for one in threads:
+        one.join()
+
+
+def test_connections_beyond_the_limit_are_503_until_others_end(runs):
+    with Served([runs["reviews"]], limits={"connections": 3}) as server:
+        address = "127.0.0.1", server.port
+        held = [socket.create_connection(address, timeout=30) for _ in range(3)]
+        wait_until(lambda: len(server.server.server_state.connections) == 3)
+        found = server.get("/healthz")
+        assert refusal(found) == (503, "too_many_connections")
+        for one in held:
+            one.close()
+        wait_until(lambda: not server.server.server_state.connections)
+        assert server.get("/healthz").status_code == 200
 
 
 def test_headers_that_are_too_large_are_431(small):

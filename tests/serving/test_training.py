@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
@@ -89,6 +91,34 @@ def test_nothing_tells_where_a_run_is(runs, tmp_path):
         assert refusal(found) == (503, "unreadable")
         assert found.headers["retry-after"] == "1"
         assert str(tmp_path) not in found.text
+
+
+def test_a_hostile_run_does_not_keep_another_from_being_served(runs, tmp_path):
+    paths = [begun_run(runs[name], tmp_path / name) for name in ("gaps", "words")]
+    with Served([*paths, runs["reviews"]]) as server:
+        (paths[0] / "config.toml").write_text("a = " + "[" * 5000)
+        assert refusal(server.get("/v1/training/gaps")) == (503, "unreadable")
+        finish(runs["gaps"], paths[0])
+        finish(runs["words"], paths[1])
+        asked = {"model": "words", "input": "red"}
+        wait_until(lambda: server.post("/v1/translate", asked).status_code == 200)
+        assert "gaps" in server.models.training
+
+
+def test_those_who_ask_at_once_have_a_run_read_once_or_twice(runs, tmp_path, monkeypatch):
+    reads, own = [], RunInTraining.as_values
+    path = begun_run(runs["words"], tmp_path / "words")
+
+    def slow(run):
+        reads.append(run)
+        time.sleep(0.2)
+        return own(run)
+
+    monkeypatch.setattr(RunInTraining, "as_values", slow)
+    with Served([path]) as server, ThreadPoolExecutor(20) as clients:
+        found = [clients.submit(server.get, "/v1/training/words") for _ in range(20)]
+        assert {one.result().json()["job"] for one in found} == {"translate"}
+    assert len(reads) < 5
 
 
 def test_a_run_that_is_served_shows_how_it_learned(served):

@@ -29,6 +29,10 @@ def serve(
         list[str],
         typer.Option(metavar="ORIGIN", help="Let pages of this origin send requests; repeatable."),
     ] = [],  # noqa: B006
+    allow_host: Annotated[
+        list[str],
+        typer.Option(metavar="NAME", help="Answer to this name, too; repeatable."),
+    ] = [],  # noqa: B006
     settings: Settings = [],  # noqa: B006
     device: Device = "auto",
 ) -> None:
@@ -39,13 +43,13 @@ def serve(
     Example: glassformer serve runs/reviews runs/poems --port 8000
     """
     try:
-        from glassformer.serving.lifecycle import is_loopback, serve as serve_runs
+        from glassformer.serving.lifecycle import serve as serve_runs
     except ModuleNotFoundError as error:
         raise GlassformerError(
             f"serving needs {error.name}, which is not installed; {install('serve')}"
         ) from None
     from glassformer.config.values import build, merge_values, parse_setting
-    from glassformer.serving.keys import read_keys
+    from glassformer.serving.keys import is_loopback, read_keys
     from glassformer.serving.settings import ServeConfig
 
     values: dict[str, object] = {}
@@ -58,4 +62,13 @@ def serve(
             f"or --without-key if anybody may send requests"
         )
     config = build(ServeConfig, values)
-    serve_runs(runs, keys, config, host=host, port=port, origins=cors, device=device)
+    serve_runs(
+        runs,
+        keys,
+        config,
+        host=host,
+        port=port,
+        origins=cors,
+        hosts=allow_host,
+        device=device,
+    )

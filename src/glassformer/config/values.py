@@ -25,6 +25,8 @@ Values = dict[str, Any]
 RENAMED = {("optimiser", "rate"): "lr", ("attention", "groups"): "kv_heads"}
 BARE_POINT = r"(?<![^+-])\.(?=\d)"  # at the start, where TOML wants a digit before it
 MOST = 2**40  # anything larger must be a typo
+LONGEST_FILE = 1 << 24  # characters
+MOST_PARTS = 1000  # of a key
 
 
 def read(kind: type[Record], path: Path) -> Record:
@@ -35,13 +37,27 @@ def read(kind: type[Record], path: Path) -> Record:
 def read_values(path: Path) -> Values:
     """The contents of a TOML file."""
     try:
-        return with_new_names(tomllib.loads(path.read_text(encoding="utf-8")))
+        return with_new_names(tomllib.loads(_text_of(path)))
     except OSError as error:
         raise GlassformerError(
             f"{path}: cannot be read ({error.strerror}); check the path"
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise GlassformerError(f"{path}: not valid TOML ({error}); fix that line") from None
+    except RecursionError:
+        raise GlassformerError(
+            f"{path}: too large or nested too deeply for settings; write it anew, or copy it again"
+        ) from None
+
+
+def _text_of(path: Path) -> str:
+    """The text of a file of settings; RecursionError for one that would take long to parse."""
+    with path.open(encoding="utf-8") as file:
+        text = file.read(LONGEST_FILE + 1)
+    parts = max((line.partition("=")[0].count(".") for line in text.splitlines()), default=0)
+    if len(text) > LONGEST_FILE or parts > MOST_PARTS:
+        raise RecursionError
+    return text
 
 
 def with_new_names(values: Any, table: str = "") -> Any:
@@ -196,7 +212,7 @@ def _typed(text: str) -> Any:
     """A value in TOML syntax; a bare word is text, and .5 a number, but no list is left open."""
     try:
         found = tomllib.loads(f"value = {re.sub(BARE_POINT, '0.', text)}")
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         if text.startswith(("[", "{")):
             raise GlassformerError(
                 f"--set: {text} is no value; close its brackets and quotes, or write it in quotes "

@@ -1,6 +1,6 @@
 """The application: every path, behind the gate, the keys and the meters."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
@@ -17,7 +17,7 @@ from glassformer.serving.errors import RESPONSES, add_error_handlers
 from glassformer.serving.explanations import add_explanations
 from glassformer.serving.gate import Gate
 from glassformer.serving.images import add_images
-from glassformer.serving.keys import Guarded, Keys
+from glassformer.serving.keys import Addressed, Guarded, Keys
 from glassformer.serving.metrics import Measured
 from glassformer.serving.models import Models
 from glassformer.serving.operations import add_operations
@@ -33,12 +33,22 @@ SAFE = {"content-security-policy": POLICY, "x-content-type-options": "nosniff"}
 class Application:
     """What uvicorn runs.
 
+    Args:
+        origins: Those whose pages may send requests.
+        hosts: Names of the server besides those of the machine itself; None for any.
+
     Attributes:
         api: The paths alone.
         gate: Counts the open requests.
     """
 
-    def __init__(self, models: Models, keys: Keys, origins: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        models: Models,
+        keys: Keys,
+        origins: Sequence[str] = (),
+        hosts: Collection[str] | None = (),
+    ) -> None:
         self.models, self.keys, limits = models, keys, models.config.limits
         self.api = paths(models, keys)
         self.gate = self.api.state.gate = Gate(Direct(self.api), limits)
@@ -49,7 +59,7 @@ class Application:
             app = CORSMiddleware(
                 app, allow_origins=origins, allow_methods=methods, allow_headers=headers
             )
-        self.asgi: ASGIApp = Measured(app, models.metrics)
+        self.asgi: ASGIApp = Measured(Addressed(app, hosts, origins), models.metrics)
 
     def renew(self) -> None:
         """Add the paths of a model that was not there before; open requests end where they are."""

@@ -3,7 +3,9 @@
 {"error": {"message": ..., "type": ..., "param": ..., "code": ...}}
 """
 
+import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -12,6 +14,7 @@ from pydantic import BaseModel
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from glassformer.serving.invalid import EMPTY, NO_JSON_HEADER, NO_OBJECT, unreadable, what_is_wrong
 
@@ -26,6 +29,7 @@ TYPES = {  # of errors, by status; others are wrong requests
 INVALID = "invalid_request_error"
 UNKNOWN_PATH = "there is no such path; /docs lists those of this server"
 SHOWN = 300  # characters of a message
+LINGER = 2.0  # seconds in which a refused body may still come
 TYPE_NAMES = {"str", "int", "float", "bool"}
 
 
@@ -85,13 +89,28 @@ class RefusedError(Exception):
         }
 
     def response(self) -> Response:
-        """The answer; after a body that was not read to its end, the connection is closed."""
+        """The answer."""
         headers = {} if self.retry_after is None else {"retry-after": str(self.retry_after)}
-        if self.status in (401, 408, 413):
-            headers["connection"] = "close"
         if self.status == 401:
             headers["www-authenticate"] = "Bearer"
         return json_response(self.values(), status=self.status, headers=headers)
+
+    async def close(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer before the body was read, and close the connection.
+
+        What still comes is thrown away for a moment: a client that sends all of its request before
+        it reads would otherwise see a broken connection instead of the answer.
+        """
+        response = self.response()
+        response.headers["connection"] = "close"
+        head = {"status": response.status_code, "headers": response.raw_headers}
+        await send({"type": "http.response.start", **head})
+        await send({"type": "http.response.body", "body": response.body, "more_body": True})
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LINGER):
+                while (await receive()).get("more_body", False):
+                    pass
+        await send({"type": "http.response.body", "body": b""})
 
 
 def json_response(

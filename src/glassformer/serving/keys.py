@@ -1,13 +1,18 @@
-"""Keys: who may send requests.
+"""Keys, hosts and origins: who may send requests.
 
 A key is sent as `Authorization: Bearer KEY`. All keys are compared, by their digests and in
 constant time, so that the time of a refusal says nothing about them.
+
+A page on the internet can send requests to a server on its reader's machine, and read the answers
+if its own name has meanwhile come to mean that machine (DNS rebinding). Both show in the headers
+that the browser sends: `Host` names another machine, or `Origin` another page.
 """
 
 import hmac
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
+from ipaddress import ip_address
 from pathlib import Path
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -19,6 +24,7 @@ from glassformer.serving.page import FOLDER
 ENVIRONMENT = "GLASSFORMER_KEYS"
 OPEN = ("/", "/healthz", "/readyz", "/docs", "/openapi.json")  # paths that need no key
 SHORTEST = 16  # characters
+BODILESS = ("GET", "HEAD", "OPTIONS")
 
 
 class Keys:
@@ -78,9 +84,100 @@ class Guarded:
                     else "the key is not one of this server's; check it",
                     code="invalid_api_key",
                 )
-                await refusal.response()(scope, receive, send)
+                await refusal.close(scope, receive, send)
                 return
+            scope["state"]["key"] = key
         await self.app(scope, receive, send)
+
+
+class Addressed:
+    """Refuses requests to other hosts, and those that pages of other origins send.
+
+    Args:
+        hosts: Names that the server is known by, in lower case; None for any.
+        origins: Those whose pages may send requests; `*` for all.
+    """
+
+    def __init__(
+        self, app: ASGIApp, hosts: Collection[str] | None, origins: Collection[str]
+    ) -> None:
+        self.app, self.hosts, self.origins = app, hosts, origins
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = None if scope["type"] != "http" else self._refusal(scope)
+        if refusal is not None:
+            await refusal.close(scope, receive, send)
+            return
+        await self.app(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> RefusedError | None:
+        """What is wrong with the headers of a request, if anything is."""
+        found: dict[bytes, list[str]] = {}
+        for name, value in scope["headers"]:
+            found.setdefault(name, []).append(value.decode("latin-1"))
+        hosts, lengths = found.get(b"host", []), found.get(b"content-length", [])
+        if len(hosts) > 1 or (not hosts and scope["http_version"] != "1.0"):
+            return RefusedError(400, "the request needs one header Host", code="no_host")
+        if scope["method"] in BODILESS and (
+            b"transfer-encoding" in found or lengths not in ([], ["0"])
+        ):
+            return RefusedError(400, f"a {scope['method']} has no body", code="unexpected_body")
+        host = hosts[0].lower() if hosts else ""
+        if self.hosts is not None and hosts and not self._knows(name_of(host)):
+            return RefusedError(
+                403,
+                f"this server is not called {name_of(host)[:100]}; if it is, start it with "
+                f"--allow-host and that name",
+                code="host_not_allowed",
+            )
+        for origin in found.get(b"origin", []):
+            place = origin.lower().partition("://")[2]
+            if place != host and not {origin, "*"} & {*self.origins} and not self._named(place):
+                return RefusedError(
+                    403,
+                    f"pages of {origin[:100]} may not send requests; to let them, start the server "
+                    f"with --cors and that origin",
+                    code="origin_not_allowed",
+                )
+        return None
+
+    def _knows(self, name: str) -> bool:
+        return is_loopback(name) or self._named(name)
+
+    def _named(self, place: str) -> bool:
+        """Whether it is one of the names that the server was given."""
+        return self.hosts is not None and name_of(place) in self.hosts
+
+
+def name_of(host: str) -> str:
+    """A host without its port.
+
+    >>> name_of("localhost:8000"), name_of("[::1]:8000"), name_of("localhost.")
+    ('localhost', '::1', 'localhost')
+    """
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0].removesuffix(".")
+
+
+def known_hosts(host: str, more: Sequence[str]) -> set[str] | None:
+    """The names that a server listening at `host` is known by; None if nobody can say.
+
+    Other machines may call it whatever they like, unless `more` lists their names for it.
+    """
+    return {name.lower() for name in (host, *more)} if more or is_loopback(host) else None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach it.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("::1"), is_loopback("::")
+    (True, True, True, False)
+    """
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
 
 
 def is_open(path: str) -> bool:

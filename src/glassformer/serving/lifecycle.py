@@ -12,14 +12,13 @@ import signal
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from ipaddress import ip_address
 from pathlib import Path
 
 import uvicorn
 
 from glassformer.errors import GlassformerError
 from glassformer.serving.app import Application
-from glassformer.serving.keys import Keys
+from glassformer.serving.keys import Keys, known_hosts
 from glassformer.serving.metrics import Metrics
 from glassformer.serving.models import Models
 from glassformer.serving.protocol import bounded
@@ -92,7 +91,7 @@ class Server(uvicorn.Server):
 
     async def _reload(self) -> None:
         models = self.application.models
-        for name in models.paths:
+        for name in list(models.paths):  # while it waits, a run in training may join them
             try:
                 await models.reload(name)
                 print_line(f"reloaded {name}", stderr=True)
@@ -121,16 +120,22 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8000,
     origins: Sequence[str] = (),
+    hosts: Sequence[str] = (),
     device: str = "auto",
 ) -> None:
-    """Serve runs until a signal comes."""
+    """Serve runs until a signal comes.
+
+    Args:
+        origins: Those whose pages may send requests.
+        hosts: Names of this server besides `host` and those of the machine itself.
+    """
     # The texts of a few requests are tokenized sooner than other threads would begin to help.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     gc.freeze()  # libraries stay; searching them for garbage would hold up answers for 0.1 s
     worker = Worker()
     with bound(host, port) as listener:
         models = Models(paths, worker, config, Metrics(), device=device)
-        server = Server(Application(models, keys, origins))
+        server = Server(Application(models, keys, origins, known_hosts(host, hosts)))
         try:
             server.run(sockets=[listener])
         finally:
@@ -155,18 +160,6 @@ def bound(host: str, port: int) -> Iterator[socket.socket]:
                 f"--port"
             ) from None
         yield listener
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach it.
-
-    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("::1"), is_loopback("::")
-    (True, True, True, False)
-    """
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def bracketed(host: str) -> str:

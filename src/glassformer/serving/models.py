@@ -5,6 +5,8 @@ those that were accepted before are finished by the old one, which then goes.
 """
 
 import asyncio
+import gc
+import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -45,7 +47,9 @@ from glassformer.tasks.served import (
 )
 from glassformer.tasks.shared.sound_predictor import SoundPredictor
 from glassformer.tasks.shared.text import TextPredictor
+from glassformer.training.memory import trim_heap
 
+log = logging.getLogger(__name__)
 Vector = Float[np.ndarray, " D"]
 
 
@@ -268,6 +272,8 @@ class Models:
                 f"again"
             )
         self.served[name] = new
+        del old
+        await asyncio.to_thread(give_back_memory)
         return new
 
     async def admit(self, name: str) -> None:
@@ -276,8 +282,25 @@ class Models:
         self.paths[name] = self.training.pop(name)
 
     def _load(self, name: str) -> ServedModel:
-        run = Run(self.paths.get(name) or self.training[name], device=self.device)
-        return ServedModel(name, run, self.worker, self.config, self.metrics)
+        """The model in a folder; whatever is wrong with it stops nothing else."""
+        path = self.paths.get(name) or self.training[name]
+        try:
+            run = Run(path, device=self.device)
+            return ServedModel(name, run, self.worker, self.config, self.metrics)
+        except GlassformerError:
+            raise
+        except Exception as error:
+            log.error("%s cannot be loaded", path, exc_info=error)
+            reason = str(error) or type(error).__name__
+            raise GlassformerError(
+                f"{path}: cannot be loaded ({reason}); copy the run again, or train it again"
+            ) from None
+
+
+def give_back_memory() -> None:
+    """Free models that were replaced, and the gaps that they leave in the heap of a CPU."""
+    gc.collect()  # a model and what answers its requests know each other
+    trim_heap(torch.device("cpu"))
 
 
 def by_name(paths: Sequence[Path]) -> dict[str, Path]:

@@ -12,7 +12,7 @@ class Limits:
     Args:
         body: Bytes of a JSON body (413).
         upload: Bytes of a body with a recording or an image (413).
-        headers: Bytes of the headers of a request (431).
+        headers: Bytes of the headers of a request, and of all that comes beside its body (431).
         inputs: Inputs of one request (422).
         tokens: Tokens of one input, its answer included where it is written after it (422).
         answers: Answers to one input; also the highest value of a whole-number option (422).
@@ -20,8 +20,10 @@ class Limits:
         pixels: Pixels of an image (422).
         explained, explained_audio: Tokens of a text, and seconds of a recording, of which a
             prediction is explained (422).
+        stop: Characters of a stop text (422).
         concurrency: Open requests of one client (429).
         queue: Open requests of all clients (503).
+        connections: Open connections of all clients (503).
         seconds: Until a request is answered (504).
         patience: Seconds until a request has arrived (408), and until a client has read what was
             written to it.
@@ -37,8 +39,10 @@ class Limits:
     pixels: int = 1 << 24
     explained: int = 512
     explained_audio: float = 30.0
+    stop: int = 256
     concurrency: int = 128
     queue: int = 512
+    connections: int = 768
     seconds: float = 120.0
     patience: float = 30.0
 

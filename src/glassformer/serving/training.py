@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -20,11 +21,15 @@ PATH = "/v1/training"
 
 
 class Watch:
-    """The runs of a server, in training or not, by name; one is read at a time."""
+    """The runs of a server, in training or not, by name.
+
+    One at a time is read, and one computes answers: uploads and reloads need threads, too.
+    """
 
     def __init__(self, models: Models) -> None:
-        self.models, self.reading = models, asyncio.Lock()
+        self.models, self.reading, self.answering = models, asyncio.Lock(), asyncio.Lock()
         self.runs: dict[str, RunInTraining] = {}
+        self.read_last: dict[str, tuple[float, dict[str, object]]] = {}  # since when
 
     def named(self, name: str) -> RunInTraining:
         """The run of that name, refused if there is none."""
@@ -34,11 +39,20 @@ class Watch:
             raise RefusedError(404, message, code="model_not_found")
         return self.runs.setdefault(name, RunInTraining(paths[name], self.models.device))
 
-    async def read(self, name: str, *, answer: bool = False) -> RunInTraining:
-        """The run, with the answers of its newest checkpoint if they are wanted."""
+    async def values(self, name: str) -> dict[str, object]:
+        """How a run has learned, read once for all who ask meanwhile."""
+        run, asked = self.named(name), time.monotonic()
+        async with self.reading:
+            if name not in self.read_last or self.read_last[name][0] < asked:
+                begun = time.monotonic()
+                self.read_last[name] = begun, await readable(name, run.as_values)
+            return self.read_last[name][1]
+
+    async def answered(self, name: str) -> RunInTraining:
+        """The run, with the answers of its newest checkpoint."""
         run = self.named(name)
-        if answer and name in self.models.training:
-            async with self.reading:
+        if name in self.models.training:
+            async with self.answering:
                 with suppress(GlassformerError, OSError, ValueError):  # it is being written
                     await asyncio.to_thread(run.answer)
         return run
@@ -58,8 +72,7 @@ def add_training(app: FastAPI, models: Models) -> None:
 
     @app.get(PATH + "/{name}", summary="Show how a run has learned so far.", name="training")
     async def describe(name: str) -> Response:
-        run = await watch.read(name)
-        values = await readable(name, run.as_values)
+        values = await watch.values(name)
         return json_response({"object": "training", "id": name, **values})
 
     @app.get(
@@ -68,7 +81,7 @@ def add_training(app: FastAPI, models: Models) -> None:
         name="training_samples",
     )
     async def answers(name: str) -> Response:
-        run = await watch.read(name, answer=True)
+        run = await watch.answered(name)
         return json_response({"object": "list", "id": name, "data": run.samples})
 
 
@@ -80,7 +93,7 @@ async def readable(name: str, read: Callable[[], dict[str, object]]) -> dict[str
     """What is read of a run; while it is being replaced, it may not be there."""
     try:
         return await asyncio.to_thread(read)
-    except (GlassformerError, OSError) as error:
+    except Exception as error:  # of this run alone
         log.warning("%s cannot be read: %s", name, error)
         raise RefusedError(
             503, f"{name} cannot be read at the moment", code="unreadable", retry_after=1
@@ -103,12 +116,13 @@ async def admit_each(models: Models, renew: Callable[[], None]) -> None:
     while waiting:
         for name, path in list(waiting.items()):
             ended = partial(getattr, RunInTraining(path), "state")
-            if await asyncio.to_thread(ended) != "finished":
-                continue
-            del waiting[name]
             try:
+                if await asyncio.to_thread(ended) != "finished":
+                    continue
+                del waiting[name]
                 await models.admit(name)
                 renew()
-            except GlassformerError as error:
+            except Exception as error:  # of this run alone
+                waiting.pop(name, None)
                 log.warning("%s is not served: %s", name, error)
         await asyncio.sleep(EVERY)

@@ -16,11 +16,11 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import save_file
 
 from glassformer.config.values import fitting
 from glassformer.errors import GlassformerError
-from glassformer.files import read_json, replacing, write_json
+from glassformer.files import read_arrays, read_json, replacing, write_json
 from glassformer.metrics.calibration import Logits, Probabilities, to_probabilities
 from glassformer.tasks.classify.linear import logits_of
 from glassformer.tasks.classify.ngram_baseline import NgramBaseline
@@ -273,7 +273,7 @@ class StoredBaseline:
             return None
         try:
             record = fitting(BaselineRecord, read_json(folder / RECORD), "it")
-            arrays = load_file(folder / TENSORS)
+            arrays = read_arrays(folder / TENSORS)
             found = cls(record, *(arrays[name] for name in ("buckets", "weights", "bias", "idf")))
             found.refuse_other_shapes()
         except (OSError, ValueError, KeyError, SafetensorError, GlassformerError) as error:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int, UInt8
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import save_file
 
 from glassformer.data.images.fitting import resized
 from glassformer.errors import GlassformerError
-from glassformer.files import replacing
+from glassformer.files import read_arrays, replacing
 from glassformer.metrics.calibration import (
     Labels,
     Logits,
@@ -87,7 +87,7 @@ class PixelBaseline:
         if not (folder / TENSORS).exists():
             return None
         try:
-            found = load_file(folder / TENSORS)
+            found = read_arrays(folder / TENSORS)
             weights, bias = found["weights"], found["bias"]
             if weights.ndim != 2 or bias.shape != weights.shape[1:]:
                 raise ValueError(f"weights of shape {weights.shape}, bias of shape {bias.shape}")

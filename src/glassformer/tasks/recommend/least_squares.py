@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import save_file
 
 from glassformer.errors import GlassformerError
-from glassformer.files import replacing
+from glassformer.files import read_arrays, replacing
 from glassformer.tasks.recommend.baselines import Scores, TrainingRows
 from glassformer.tasks.recommend.histories import History
 from glassformer.tasks.recommend.questions import Questions
@@ -142,7 +142,7 @@ class LeastSquares:
         if not (folder / TENSORS).exists():
             return None
         try:
-            found = load_file(folder / TENSORS)
+            found = read_arrays(folder / TENSORS)
             ridge, mean, explicit = found["numbers"].tolist()
             if found["users"].shape[1:] != found["items"].shape[1:]:
                 raise ValueError("users and items have different features")

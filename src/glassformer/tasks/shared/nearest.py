@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import save_file
 
 from glassformer.data.audio.extractor import Features
 from glassformer.errors import GlassformerError
-from glassformer.files import read_json, replacing, write_json
+from glassformer.files import read_arrays, read_json, replacing, write_json
 
 TENSORS, ANSWERS = "nearest.safetensors", "nearest.json"
 STRETCHES = 8
@@ -66,7 +66,7 @@ class StoredNearest:
             return None
         try:
             answers = read_json(folder / ANSWERS)
-            outlines = load_file(folder / TENSORS)["outlines"]
+            outlines = read_arrays(folder / TENSORS)["outlines"]
             if outlines.ndim != 2 or len(outlines) != len(answers):
                 raise ValueError(f"it has shape {outlines.shape} for {len(answers):,} answers")
         except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:

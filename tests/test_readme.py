@@ -213,6 +213,15 @@ def test_hints_for_a_missing_library_name_an_extra_there_is_from_a_package_and_a
     ] == []
 
 
+def test_there_is_one_address_of_the_repository():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    owned = re.compile(r"https://github\.com/OWNER/[\w-]+|https://github\.com/\w+/glassformer")
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert owned.findall(citation) == [project["urls"]["Repository"]]
+    pages = [README, CHINESE, *(path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.md"))]
+    assert {url for text in pages for url in owned.findall(text)} <= {project["urls"]["Repository"]}
+
+
 @pytest.mark.parametrize("text", [README, CONTRIBUTING], ids=["README", "CONTRIBUTING"])
 def test_every_file_named_exists(text):
     named = re.findall(r"`((?:src|tests|docs|examples)/[\w./]+)`|\]\((\w+\.md)\)", text)

@@ -107,6 +107,16 @@ def test_everything_in_the_report_is_on_the_page():
         assert words in shown
 
 
+def test_what_is_not_the_validation_loss_has_a_chart_of_its_own():
+    both = "Training: the mean since the point before"
+    assert both in texts_of(full_report())
+    curves = full_report().curves
+    apart = {"training objective": curves["training loss"], "validation loss": [(10, 0.2)]}
+    shown = texts_of(replace(full_report(), curves=apart))
+    assert "Training objective training objective" in shown or "Objective training" in shown
+    assert both not in shown
+
+
 def test_the_page_fetches_nothing_and_runs_nothing():
     text = page(full_report())
     tags = checked(text).tags

@@ -220,6 +220,23 @@ def test_several_labels_are_learned_each_for_itself(tmp_path):
     assert min(chances["blue"], chances["red"]) > 0.5 > chances["green"]
 
 
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize(
+    "settings", [{}, {"label_smoothing": 0.3}, {"class_weights": True}], ids=str
+)
+def test_the_loss_that_training_logs_is_what_validation_measures(tmp_path, several, settings):
+    rows = labelled(*((text, label) for text, label in [*sentences(7), *sentences(3, seed=1)]))
+    if several:
+        rows = [row | {"label": [row["label"], "any"]} for row in rows]
+    data = {"tokenizer": {"kind": "words"}}
+    job = job_of("classify", tmp_path, rows, data=data, task=settings)
+    model, batch = job.model().eval(), everything(job)
+    with torch.no_grad():
+        logged = job.loss(job.forward(model, batch), batch).logged
+        measured = job.score(model, [batch])["loss"]
+    assert float(logged.total / logged.count) == pytest.approx(measured, rel=1e-5)
+
+
 def test_tokens_are_learned_from_the_training_part_alone(tmp_path):
     rows = labelled(
         *((f"{n} plain words", "ab"[n]) for n in (0, 1)), ("0 more", "a"), ("1 more", "b")

@@ -161,6 +161,7 @@ def test_the_loss_is_smoothed_while_learning_and_plain_in_scores(tmp_path):
     loss = job.loss(scores, batch)
     assert (loss.total / loss.count).item() == pytest.approx(smoothed.item(), rel=1e-5)
     assert job.score(model, [batch])["loss"] == pytest.approx(plainly.item(), rel=1e-4)
+    assert "label smoothing (0.2)" in job.objective_note
 
 
 def test_two_answers_differ_by_their_divergence(tmp_path):

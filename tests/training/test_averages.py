@@ -164,6 +164,18 @@ def test_a_score_that_is_no_number_is_worse_than_any(higher):
     assert [step for _, step in state.progress.best] == [4, 2, 3]
 
 
+def test_nothing_right_is_not_called_the_best():
+    task = Scored([])
+    setup = setup_for(task, steps=9, keep=2, validate_every=1)
+    state = fresh(task, setup)
+    said = []
+    for step, (score, loss) in enumerate([(0.0, 0.9), (0.0, 0.8), (0.1, 0.7)], start=1):
+        state.progress.step = step
+        said.append(record_score(state, task, setup, score, loss))
+    assert said == [False, False, True]
+    assert [step for _, step in state.progress.best] == [3, 2], "the order is kept all the same"
+
+
 def test_of_equal_scores_the_one_with_the_lower_loss_is_the_best():
     task = Scored([])
     setup = setup_for(task, steps=9, keep=2, validate_every=1)

@@ -11,6 +11,7 @@ from jobs import First, fresh, make, settings, setup_for, some_rows, train_on
 
 from glassformer.config import OptimiserConfig, RegulariserConfig
 from glassformer.errors import GlassformerError
+from glassformer.runs.log import Log, curves
 from glassformer.tasks.task import Loss
 from glassformer.training.checkpoints import checkpoint_weights
 from glassformer.training.loader import (
@@ -364,6 +365,20 @@ def test_a_batch_that_counts_nothing_moves_nothing(task, monkeypatch):
     assert same(weights_of(state.model), before)
 
 
+def test_what_is_not_the_validation_loss_is_logged_as_the_objective(task, tmp_path, monkeypatch):
+    metrics = tmp_path / "metrics.jsonl"
+    for number, note in enumerate([None, "It is smoothed."]):
+        monkeypatch.setattr(type(task), "objective_note", note)
+        _, events = train_on(task, setup_for(task, steps=1))
+        log = Log(metrics, tmp_path / "board", number)
+        for event in events:
+            log.write(replace(event, step=number + 1))
+    found = {name: [step for step, _ in line] for name, line in curves(metrics).items()}
+    assert found.pop("training loss") == [1]
+    assert found.pop("training objective") == [2]
+    assert "training loss" not in found
+
+
 def test_an_infinite_loss_of_rows_that_other_processes_learn_counts_nothing(task, monkeypatch):
     infinite = Loss(torch.tensor(math.inf), torch.tensor(1.0))
     monkeypatch.setattr(EagerStep, "__call__", lambda self, batch, seed: infinite)
@@ -372,7 +387,7 @@ def test_an_infinite_loss_of_rows_that_other_processes_learn_counts_nothing(task
     idle = replace(batch, source=replace(batch.source, idle=True))
     step = EagerStep(fresh(task, setup).model, task, setup)
     (loss,) = accumulate_gradients(step, setup, 0, [idle])
-    assert (float(loss.total), float(loss.count)) == (0.0, 0.0)
+    assert (float(loss.logged.total), float(loss.count)) == (0.0, 0.0)
 
 
 def test_regularisers_reach_the_loop(tmp_path):

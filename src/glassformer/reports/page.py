@@ -121,7 +121,19 @@ def curve_charts(curves: Mapping[str, Sequence[charts.Point]]) -> Iterator[str]:
     for measure, members in by_measure.items():
         drawn = charts.line_chart(members, f"{named(measure)} by step")
         if drawn:
-            yield section(heading(named(measure)), keyed_figure(list(members), drawn))
+            figure = keyed_figure(list(members), drawn)
+            yield section(heading(named(measure)), figure + training_note(list(members)))
+
+
+def training_note(names: Sequence[str]) -> str:
+    """Why the curves of training and of validation do not meet; empty if they are not both here."""
+    kinds = {name.split()[0] for name in names}
+    if not {"training", "validation"} <= kinds:
+        return ""
+    return (
+        '<p class="quiet">Training: the mean since the point before, with dropout and whatever '
+        "else is random in training. Validation: the model at that step, without.</p>"
+    )
 
 
 def heading(name: str) -> str:

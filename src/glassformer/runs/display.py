@@ -150,7 +150,7 @@ class TimeLeft:
         done, spent = event.step - self.first[0], time.monotonic() - self.first[1]
         left = f"  {clock(spent / done * (self.steps - event.step))} left" if done else ""
         return (
-            f"loss {event.loss:.3f}  lr {event.lr:.1e}  "
+            f"{event.loss_name} {event.loss:.3f}  lr {event.lr:.1e}  "
             f"{event.tokens_per_second:,.0f} tokens/s{left}"
         )
 

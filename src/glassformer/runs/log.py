@@ -38,6 +38,9 @@ class Log:
     def write(self, event: Event) -> None:
         """Add an event; after trouble, training may have gone back to an earlier step."""
         line = asdict(event)
+        if isinstance(event, Step):
+            name = line.pop("loss_name")
+            line = {name if key == "loss" else key: value for key, value in line.items()}
         if isinstance(event, Trouble):
             self.forget_after(event.step)
         with self.metrics.open("a", encoding="utf-8", errors="replace") as file:
@@ -81,10 +84,12 @@ def is_finite(value: object) -> bool:
 
 
 def curves(metrics: Path, most: int | None = None) -> dict[str, list[tuple[float, float]]]:
-    """The training loss and every validation score by step, keyed by name."""
+    """The training loss or objective and every validation score by step, keyed by name."""
     found: dict[str, list[tuple[float, float]]] = {}
     for line in read(metrics, most):
-        numbers: dict[str, Any] = {"training loss": line.get("loss")}
+        numbers: dict[str, Any] = {
+            f"training {kind}": line.get(kind) for kind in ("loss", "objective")
+        }
         if isinstance(scores := line.get("scores"), dict):
             numbers = {f"validation {name}": value for name, value in scores.items()}
         for name, value in numbers.items():

@@ -67,6 +67,7 @@ def report_on(
         *troubles(folder.metrics),
     ]
     notes += [f"{remark}." for remark in reporter.remarks()]
+    notes += [] if task.objective_note is None else [task.objective_note]
     found = Findings()
     if len(task.lengths(split)):
         rows = sample_rows(len(task.lengths("valid")), result.setup.train.validate_rows)

@@ -8,7 +8,7 @@ A Job (see `tasks.job`) is a Task that begins with raw data and ends with answer
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
@@ -25,10 +25,25 @@ class Loss:
     """A sum over `count` things: gradients are divided once, by the count of all batches of a step.
 
     So neither accumulation nor the number of processes changes the result.
+
+    Attributes:
+        measured: The loss as validation measures it, without label smoothing or weights, which is
+            logged; None if that is this one.
     """
 
     total: Float[Tensor, ""]
     count: Float[Tensor, ""]
+    measured: "Loss | None" = None
+
+    @property
+    def logged(self) -> "Loss":
+        """The one to compare with the loss on validation rows."""
+        return self if self.measured is None else self.measured
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> "Loss":
+        """The same with every number changed."""
+        measured = None if self.measured is None else self.measured.map(change)
+        return Loss(change(self.total), change(self.count), measured)
 
 
 @runtime_checkable
@@ -116,6 +131,14 @@ class Task(ABC, Generic[Batch, Output]):
 
         Other processes may score other batches: `processes.gathered` brings their rows together.
         """
+
+    @property
+    def objective_note(self) -> str | None:
+        """Why is the loss in training another quantity than the validation loss? None if it is not.
+
+        It is then called the training objective, and drawn by itself.
+        """
+        return None
 
     def where(self, split: str, row: int) -> str:
         """Where does a row of a split come from? In words."""

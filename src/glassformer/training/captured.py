@@ -85,7 +85,7 @@ class CapturedStep(EagerStep):
             torch._foreach_add_(self.gradients, earlier)
         for parameter, gradient in zip(self.trainable, self.gradients, strict=True):
             parameter.grad = gradient
-        return Loss(self.loss.total.clone(), self.loss.count.clone())
+        return self.loss.map(Tensor.clone)
 
     def replay(self, batch: SomeBatch, seed: int) -> None:
         """Replay the graphs on a batch of their shape."""

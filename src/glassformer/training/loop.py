@@ -6,7 +6,7 @@ asserts. Numbers are read from the device only when they are reported.
 
 import gc
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from glassformer import processes
 from glassformer.errors import GlassformerError, is_out_of_memory
-from glassformer.tasks.task import Task
+from glassformer.tasks.task import Loss, Task
 from glassformer.training import memory
 from glassformer.training.ddp import no_sync
 from glassformer.training.gradients import normalise_and_clip
@@ -34,11 +34,16 @@ TRIM_EVERY = 100  # steps, about: it takes milliseconds
 
 @dataclass(frozen=True, slots=True)
 class BatchLoss:
-    """The summed loss of a batch, its count and its tokens; zero for an idle batch."""
+    """What a batch adds to a step; zero for an idle batch.
+
+    Attributes:
+        count: What gradients are divided by.
+        logged: The summed loss to report, and its own count.
+    """
 
     source: BatchSource
-    total: Tensor
     count: Tensor
+    logged: Loss
     tokens: int
 
 
@@ -95,26 +100,26 @@ def run_steps(
                     raise
                 rows = max(len(batch.source.rows) for batch in batches)
                 overflow = Overflow(rows, str(error) or "out of memory")
-                yield from reports_of(closed, progress, setup)
+                yield from reports_of(closed, progress, setup, task)
                 pause(progress, meters)
                 return overflow
             update_weights(state, setup, losses, meters)
             meters.end_step()
             last = batches[-1].source
             progress.epoch, progress.batch = last.next_epoch, last.next_batch
-            yield from reports_of(closed, progress, setup)
+            yield from reports_of(closed, progress, setup, task)
             reports = setup.reports(progress.step)
             if reports:
                 closed.append(meters.close(progress.step))
                 meters = Meters(device, idle_since=meters.ended)
             if reports and (device.type != "cuda" or setup.saves(progress.step)):
-                yield from reports_of(closed, progress, setup)
+                yield from reports_of(closed, progress, setup, task)
                 yield from save_and_validate(state, model, task, setup, stop)
                 if progress.step % TRIM_EVERY < setup.train.log_every:
                     memory.trim_heap(device)
                 meters = Meters(device)
             if should_stop(stop, reports):
-                yield from reports_of(closed, progress, setup)
+                yield from reports_of(closed, progress, setup, task)
                 save_before_stopping(state, setup, meters, reports)
                 break
         return None
@@ -122,7 +127,9 @@ def run_steps(
         stream.close()
 
 
-def reports_of(closed: list[Meters], progress: Progress, setup: TrainSetup) -> Iterator[Step]:
+def reports_of(
+    closed: list[Meters], progress: Progress, setup: TrainSetup, task: Task
+) -> Iterator[Step]:
     """The reports of meters that were closed.
 
     On a GPU that is after the next step was launched, so that it never waits for a report.
@@ -132,7 +139,7 @@ def reports_of(closed: list[Meters], progress: Progress, setup: TrainSetup) -> I
         found = meters.read(setup, progress.lr_scale)
         progress.seconds += meters.spent
         progress.since = []
-        yield found
+        yield found if task.objective_note is None else replace(found, loss_name="objective")
 
 
 def pause(progress: Progress, meters: Meters) -> None:
@@ -184,10 +191,9 @@ def accumulate_gradients(
         seed = step_seed(setup.seed, done + 1, number, processes.rank())
         with no_sync(step.model, number + 1 < len(batches)):
             loss = step(batch, seed)
-        total, count = loss.total, loss.count
         if batch.source.idle:  # not multiplied by 0, which would make NaN of an infinite loss
-            total, count = torch.zeros_like(total), torch.zeros_like(count)
-        losses.append(BatchLoss(batch.source, total, count, batch.tokens))
+            loss = loss.map(torch.zeros_like)
+        losses.append(BatchLoss(batch.source, loss.count, loss.logged, batch.tokens))
     return losses
 
 
@@ -204,7 +210,7 @@ def update_weights(
         state.average.update(weights_of(state.model), step)
     state.progress.step = step
     for loss in losses:
-        meters.add(step, loss.source, loss.total, loss.count, loss.tokens)
+        meters.add(step, loss.source, loss.logged.total, loss.logged.count, loss.tokens)
     meters.add_norm(step, losses[-1].source, norm)
 
 

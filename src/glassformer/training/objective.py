@@ -45,7 +45,7 @@ def doubled_r_drop(
     output = task.forward(model, doubled)
     loss = task.loss(output, doubled)
     divergence = symmetric_divergence(task, *halves(output), batch)
-    return loss.total / 2 + weight * divergence, Loss(loss.total / 2, loss.count / 2)
+    return loss.total / 2 + weight * divergence, loss.map(lambda sum_: sum_ / 2)
 
 
 def halves(output: Any) -> tuple[Any, Any]:

@@ -59,6 +59,7 @@ class Step:
         norm: The largest gradient norm.
         data_wait: Fraction of the time in which the device had to wait for the next batch.
         gpu_busy: Fraction of the time in which a GPU was running a step; None on other devices.
+        loss_name: What `loss` is: "loss", as on validation rows, or an "objective" with more in it.
     """
 
     step: int
@@ -68,6 +69,7 @@ class Step:
     tokens_per_second: float
     data_wait: float = 0.0
     gpu_busy: float | None = None
+    loss_name: str = "loss"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Forward and backward of one batch. Gradients accumulate in the model."""
 
-from torch import nn
+from torch import Tensor, nn
 
 from glassformer.tasks.task import Loss, SomeBatch, Task
 from glassformer.training.ddp import wrap_ddp
@@ -31,4 +31,4 @@ class EagerStep:
             regularise = self.setup.train.regularise
             total, loss = objective(self.model, self.task, batch, regularise, reseed)
         (total * 0 if idle else total).backward()
-        return Loss(loss.total.detach(), loss.count)
+        return loss.map(Tensor.detach)

@@ -125,6 +125,8 @@ def record_score(
 ) -> bool:
     """Add a score to the best ones, and stop early if patience runs out; True if it is the best.
 
+    Nothing right is never the best, even where no validation before did better.
+
     Args:
         loss: On the same rows; of equal scores, the one with the lower loss is better.
     """
@@ -148,4 +150,5 @@ def record_score(
     progress.losses = {step: one for step, one in progress.losses.items() if step in steps}
     progress.stale = 0 if better else progress.stale + 1
     progress.stopped = setup.train.patience is not None and progress.stale >= setup.train.patience
-    return progress.best[0][1] == progress.step
+    nothing_right = task.higher_is_better and score == 0
+    return progress.best[0][1] == progress.step and not nothing_right

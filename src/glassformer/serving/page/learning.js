@@ -73,6 +73,9 @@ function stage({ pretraining, curves }) {
         losses.map((name) => ({ name: words.score(name), points: curves[name] })),
       ),
     );
+  const apart = names.includes("training objective");
+  if (apart || losses.length > 1)
+    charts.push(make("p", { class: "quiet" }, apart ? words.objective : words.losses));
   return charts;
 }
 

@@ -33,7 +33,12 @@ from glassformer.tasks.generate.stream import Numbers, Stream
 from glassformer.tasks.generate.unknown import TextSizes
 from glassformer.tasks.generate.windows import SlidingWindows, TrainingWindows
 from glassformer.tasks.job import JobTask
-from glassformer.tasks.shared.losses import IGNORED, token_divergence, token_loss
+from glassformer.tasks.shared.losses import (
+    IGNORED,
+    smoothing_note,
+    token_divergence,
+    token_loss,
+)
 from glassformer.tasks.shared.own_models import given, is_a
 from glassformer.tasks.shared.text import as_settled, take_tokens, trained
 from glassformer.tasks.task import Loss
@@ -146,6 +151,10 @@ class GenerateTask(JobTask[WindowBatch, Tensor, Likelihoods]):
         """Whether training compares the scores of two passes."""
         regularise = self.config.train.regularise
         return bool(regularise.r_drop or regularise.vat.weight)
+
+    @property
+    def objective_note(self) -> str | None:
+        return smoothing_note(self.settings.label_smoothing)
 
     def loss(self, output: Float[Tensor, "N V"] | Float[Tensor, " *N"], batch: WindowBatch) -> Loss:
         if output.ndim == 2:

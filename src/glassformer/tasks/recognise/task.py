@@ -28,6 +28,15 @@ class RecogniseTask(LabelTask):
         config = cls.settle_labels(config, samples, folder)
         return ImageInputs.prepare(config, samples, folder, origin)
 
+    @property
+    def objective_note(self) -> str | None:
+        if not self.settings.augment.mixup:
+            return None
+        return (
+            "The training objective is that of mixed images (task.augment.mixup), which are never "
+            "surely of one label: it is larger than the validation loss by design."
+        )
+
     def labels_of(self, numbers: Int[np.ndarray, " pieces"], epoch: int | None) -> Tensor:
         """As in `LabelTask`; of an image that is mixed with another, a share of both labels."""
         if epoch is None or not self.settings.augment.mixup:

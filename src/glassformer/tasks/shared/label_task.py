@@ -140,7 +140,23 @@ class LabelTask(JobTask[Any, Tensor, ClassAnswers]):
         else:
             losses = F.cross_entropy(scores, labels, reduction="none", label_smoothing=smoothing)
         known = batch.labels.reshape(len(output), -1)[:, 0] != IGNORED
-        return self._counted(of_rows(losses, output), batch, known)
+        loss = self._counted(of_rows(losses, output), batch, known)
+        if not (self.labels.multi or smoothing or self.settings.class_weights):
+            return loss
+        return replace(loss, measured=self._measured(output.detach(), batch, known))
+
+    def _measured(self, output: ClassScores, batch: Any, known: Bool[Tensor, " B"]) -> Loss:
+        """The loss as `score` has it: rows and labels count the same, and nothing is spread."""
+        scores = output.flatten(0, -2)
+        labels = batch.labels.repeat_interleave(len(scores) // len(output), 0)
+        if self.labels.multi:
+            losses = F.binary_cross_entropy_with_logits(scores, labels, reduction="none").mean(1)
+        else:
+            losses = F.cross_entropy(scores, labels, reduction="none")
+        real = known.float()
+        if batch.layout.fillers is not None:
+            real = real.masked_fill(batch.layout.fillers, 0.0)
+        return Loss((of_rows(losses, output) * real).sum(), real.sum())
 
     def divergence(self, a: ClassScores, b: ClassScores, batch: Any) -> Loss:
         if self.labels.multi:

@@ -14,6 +14,16 @@ def token_loss(
     return Loss(cross_entropy(output, labels, smoothing=smoothing), counted(labels))
 
 
+def smoothing_note(smoothing: float) -> str | None:
+    """Why a loss with label smoothing is not the validation loss; None without smoothing."""
+    if not smoothing:
+        return None
+    return (
+        f"The training objective includes label smoothing ({smoothing:g}), which the validation "
+        f"loss leaves out: it is larger by design, and the two cannot be compared."
+    )
+
+
 def token_divergence(
     a: Float[Tensor, "places V"], b: Float[Tensor, "places V"], labels: Int[Tensor, " places"]
 ) -> Loss:

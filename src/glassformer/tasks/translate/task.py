@@ -32,7 +32,7 @@ from glassformer.metrics.styles import style_of
 from glassformer.models.build import build_transformer
 from glassformer.models.transformer import Noise, Transformer
 from glassformer.tasks.job import JobTask
-from glassformer.tasks.shared.losses import token_divergence, token_loss
+from glassformer.tasks.shared.losses import smoothing_note, token_divergence, token_loss
 from glassformer.tasks.shared.own_models import given
 from glassformer.tasks.shared.sequences import SequenceStore, reading_sequences, sequence_of
 from glassformer.tasks.shared.text import (
@@ -245,6 +245,10 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
             **given(noise=noise),
         )
         return logits if target.is_packed else logits[target.real]
+
+    @property
+    def objective_note(self) -> str | None:
+        return smoothing_note(self.settings.label_smoothing)
 
     def loss(self, output: Float[Tensor, "next V"], batch: PairBatch) -> Loss:
         return token_loss(output, batch.labels, smoothing=self.settings.label_smoothing)

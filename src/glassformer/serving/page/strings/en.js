@@ -56,6 +56,10 @@ export const words = {
   pretraining: "pretraining",
   noCurves: "The first numbers come after a few steps.",
   loss: "Loss",
+  losses:
+    "The training loss is a mean over several steps, with dropout and whatever else is random in training; the validation loss is that of the model at a step, without.",
+  objective:
+    "The training objective has more in it than the validation loss, such as label smoothing: the two cannot be compared.",
   score: (name) => name.replace(/_/g, " "),
   samples: "What it says so far, on rows it does not learn from",
   right: "right answer",

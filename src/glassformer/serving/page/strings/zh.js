@@ -55,9 +55,12 @@ export const words = {
   pretraining: "预训练",
   noCurves: "训练几步之后，这里就会出现曲线。",
   loss: "损失",
+  losses: "训练损失是若干步的平均，训练时有 dropout 等随机因素；验证损失则是模型在某一步、去掉这些因素后的值。",
+  objective: "训练目标里还有标签平滑等成分，比验证损失多，两者不能直接比较。",
   score: (name) =>
     name
       .replace(/^training loss$/, "训练损失")
+      .replace(/^training objective$/, "训练目标")
       .replace(/^validation loss$/, "验证损失")
       .replace(/^validation accuracy$/, "验证准确率")
       .replace(/^validation /, "验证 ")

@@ -12,14 +12,27 @@ from quick import quickly, unchecked
 
 from glassformer import core
 from glassformer.cli import main
-from glassformer.config import SIZES, StackConfig, stack_of_size
+from glassformer.config import (
+    SIZES,
+    StackConfig,
+    decoding as decoding_settings,
+    model,
+    stack_of_size,
+)
 from glassformer.core.attention import MultiHeadAttention
 from glassformer.core.caches import GrowingCache
 from glassformer.core.kernels import KERNELS
 from glassformer.core.layout import Layout
 from glassformer.core.masks import causal
 from glassformer.core.positions import POSITIONS, make_position
+from glassformer.data import rows
+from glassformer.data.images import reading
+from glassformer.data.sources import decoding
 from glassformer.models.stacks import Encoder
+from glassformer.tasks.classify.settings import ClassifyConfig
+from glassformer.tasks.generate.settings import GenerateConfig
+from glassformer.tasks.recommend.settings import RecommendConfig
+from glassformer.tasks.shared import labels, ngrams
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -233,3 +246,28 @@ def test_every_file_named_exists(text):
 def test_every_make_target_named_exists(text):
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
     assert set(re.findall(r"\bmake ([a-z-]+)(?=`| {4})", text)) <= targets
+
+
+LIMITS = (ROOT / "docs" / "operate" / "limits.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("row", "value"),
+    [
+        ("one field of a table", rows.LONGEST_FIELD),
+        ("one line of a text file", decoding.LONGEST_LINE),
+        ("one document for", decoding.LONGEST_DOCUMENT),
+        ("an image", reading.MOST_PIXELS),
+        ("labels of `classify`", labels.MANY),
+        ("an answer", decoding_settings.MOST_TOKENS),
+        ("beams and answers", decoding_settings.MOST_ANSWERS),
+        ("networks in an ensemble", model.MOST_MEMBERS),
+        ("tokens of a text", ClassifyConfig().max_length),
+        ("tokens of a window", GenerateConfig().max_length),
+        ("items of a user", RecommendConfig().max_length),
+        ("The baselines learn", ngrams.MOST_ROWS),
+    ],
+)
+def test_the_page_of_limits_has_the_numbers_of_the_code(row, value):
+    [line] = [line for line in LIMITS.splitlines() if line.removeprefix("| ").startswith(row)]
+    assert value in {int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*", line)}

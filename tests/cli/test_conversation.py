@@ -9,6 +9,7 @@ import pytest
 
 from glassformer.cli import conversation
 from glassformer.cli.conversation import line_reader, talk
+from glassformer.cli.inputs import Placed
 from glassformer.errors import GlassformerError
 
 UP, LEFT = b"\x1b[A", b"\x1b[D"
@@ -91,7 +92,7 @@ def test_an_error_does_not_end_a_conversation(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(conversation, "cache_folder", lambda: tmp_path)
     run, answered = Spoken(), []
     talk(run, answered.extend, run)
-    assert answered == [("", "one"), ("", "two")]
+    assert answered == [Placed("", "one"), Placed("", "two")]
     assert run.summed_up == 2
     out, err = capsys.readouterr()
     assert out == ""

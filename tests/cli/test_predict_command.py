@@ -16,8 +16,7 @@ from small_files import reviews, shared, train, trained, write_csv
 from glassformer.cli import job_options, main
 from glassformer.config import DataConfig
 from glassformer.data.sources import decoding
-from glassformer.runs.folder import RunFolder
-from glassformer.runs.rows import table_rows
+from glassformer.runs.inputs import table_rows
 from glassformer.runs.run import Run
 from glassformer.tasks import JOBS
 from glassformer.tasks.about import Option
@@ -95,17 +94,15 @@ def test_a_text_of_which_nothing_is_known_gets_no_confident_label(run, tmp_path,
 @pytest.mark.parametrize(
     ("lines", "found"),
     [
-        (["Review", "a film", "a town"], [{"Review": "a film"}, {"Review": "a town"}]),
+        (["Meinung", "a film", "a town"], [{"Meinung": "a film"}, {"Meinung": "a town"}]),
         (["a film", "a town"], [{"1": "a film"}, {"1": "a town"}]),
     ],
 )
-def test_a_column_named_as_in_training_is_no_text(lines, found, tmp_path, monkeypatch):
+def test_a_column_named_as_in_training_is_no_text(lines, found, tmp_path):
     path = tmp_path / "few.csv"
     write_lines(path, lines)
-    columns = {"text": "Review", "label": "Mood"}
-    monkeypatch.setattr(RunFolder, "intake", lambda self: {"columns": columns})
     schema = JOBS["classify"].schema.inputs()
-    rows = table_rows(path, RunFolder(tmp_path), DataConfig(), schema)
+    rows = table_rows(str(path), {"Meinung", "Mood"}, DataConfig(), schema)
     assert [dict(row.values) for row in rows] == found
 
 
@@ -252,19 +249,6 @@ def test_a_text_that_is_no_unicode_is_refused(run, capsys):
 
 
 # Standard input
-
-
-@pytest.fixture
-def typed(tmp_path, monkeypatch):
-    """Puts bytes on standard input."""
-
-    def put(content):
-        (tmp_path / "stdin").write_bytes(content)
-        file = (tmp_path / "stdin").open("rb")
-        monkeypatch.setattr(sys, "stdin", file)
-        return file
-
-    return put
 
 
 def test_standard_input_is_a_text_a_line(run, texts, typed, capsys):

@@ -295,7 +295,7 @@ def test_a_line_that_cannot_be_answered_does_not_end_the_conversation(
     answers = command._answer
 
     def strict(run, options, shown, texts):
-        if [text for _, text in texts] == ["red"]:
+        if [placed.given for placed in texts] == ["red"]:
             raise GlassformerError("not red; type something else")
         answers(run, options, shown, texts)
 

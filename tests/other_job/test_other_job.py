@@ -168,7 +168,7 @@ def predict_from_the_command_line(glass, clips):
     found = json.loads(line)
     assert found["input"] == str(path)
     assert found["times"] == sorted(found["times"])
-    table = glass("predict", "run", "@table.csv")
+    table = glass("predict", "run", "@table.csv", "--columns", "path=file")
     assert table.splitlines()[0] == shown[0]
     assert len(table.splitlines()) == len(clips)
     assert sorted(glass("predict", "run", "@others").splitlines()) == sorted(table.splitlines())

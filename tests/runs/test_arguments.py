@@ -12,11 +12,7 @@ from small_runs import same, weights, write_reviews
 import glassformer
 from glassformer import GlassformerError
 from glassformer.cli.options import train_options
-from glassformer.data.rows import Row
 from glassformer.runs.arguments import training_arguments
-from glassformer.runs.folder import RunFolder
-from glassformer.runs.rows import input_columns
-from glassformer.tasks.translate.data import TranslateSchema
 
 IN_PYTHON = {"settings": "set", "origin": "from_"}
 SMALL = {
@@ -110,13 +106,6 @@ def test_rows_of_a_table_are_predicted_like_their_texts(reviews, tmp_path):
     frame = pandas.DataFrame(rows[:3])
     for given in (rows[:3], frame, frame["text"], polars.DataFrame(rows[:3]), frame[["text"]]):
         assert [one.confidence for one in run.predict(given)] == pytest.approx(expected)
-
-
-def test_missing_columns_of_inputs_can_only_be_renamed(tmp_path):
-    (tmp_path / "intake.json").write_text("{}")
-    rows = [Row({"a": "x", "b": "y"}, "x.csv", 1)]
-    with pytest.raises(GlassformerError, match=r"no column for source; .* a, b; rename them$"):
-        input_columns(TranslateSchema().inputs(), rows, RunFolder(tmp_path))
 
 
 def test_an_interrupted_run_over_a_list_is_resumed_without_it(reviews, tmp_path, monkeypatch):

@@ -28,6 +28,7 @@ class Show:
         abstain: Confidence below which no answer is given.
         confidence: Whether each line has the confidence of its answer.
         shown, unknown: How many were shown, and how many of them to inputs without anything known.
+        empty: How many were shown to empty inputs.
         begun: Whether some of the text of the next prediction was printed.
         bar: How much of the next input was read.
     """
@@ -37,6 +38,7 @@ class Show:
     as_json: bool = False
     shown: int = 0
     unknown: int = 0
+    empty: int = 0
     begun: bool = False
     bar: Progress | None = None
 
@@ -80,16 +82,21 @@ class Show:
         """Print one prediction; the caller flushes standard output."""
         self._end_bar()
         begun = self.begun
-        self.shown += 1
-        self.unknown += prediction.unknown
+        self.count(prediction)
         if not begun:
             self._remark(given, prediction)
         if self.as_json:
-            print_json(self._values(given, prediction), indent=None, flush=False)
+            print_json(self.values(given, prediction), indent=None, flush=False)
         else:
             self._answer(prediction)
         if begun:  # a remark would break its line
             self._remark(given, prediction)
+
+    def count(self, prediction: "Prediction") -> None:
+        """Count a prediction, and what its input lacks."""
+        self.shown += 1
+        self.unknown += prediction.unknown
+        self.empty += prediction.empty
 
     def sum_up(self) -> None:
         """Say how many inputs nothing is known of, and start counting again."""
@@ -101,7 +108,11 @@ class Show:
                 f"--json has the model's guess",
                 stderr=True,
             )
-        self.shown = self.unknown = 0
+        if self.empty:
+            of = f"{self.empty:,} of {self.shown:,} inputs" if self.shown > 1 else "the input"
+            sys.stdout.flush()
+            print_line(f"glassformer: empty, and so without an answer: {of}", stderr=True)
+        self.shown = self.unknown = self.empty = 0
 
     def _remark(self, given: Any, prediction: "Prediction") -> None:
         if prediction.note:
@@ -123,8 +134,12 @@ class Show:
         unsure = self.abstain is not None and prediction.confidence < self.abstain
         return prediction.unknown or (unsure and not prediction.empty)
 
-    def _values(self, given: Any, prediction: "Prediction") -> dict[str, Any]:
-        values: dict[str, Any] = {"input": str(given), **prediction.as_values()}
+    def values(self, given: Any, prediction: "Prediction") -> dict[str, Any]:
+        """An input and its prediction, for JSON."""
+        values: dict[str, Any] = {
+            "input": "" if given is None else str(given),
+            **prediction.as_values(),
+        }
         abstains = self._abstains(prediction)
         if self.abstain is not None:
             values["abstained"] = abstains

@@ -25,7 +25,7 @@ def talk(run: "Run", answer: Callable[[Iterable[Placed]], None], shown: "Show") 
     with line_reader(cache_folder() / "history") as typed_line:
         while True:
             try:
-                answer([("", run.predictor.parse(typed_line()))])
+                answer([Placed("", run.predictor.parse(typed_line()))])
                 shown.sum_up()
             except EOFError:
                 print_line(stderr=True)

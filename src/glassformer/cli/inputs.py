@@ -2,31 +2,76 @@
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
-from itertools import tee
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from glassformer.errors import GlassformerError
+from glassformer.terminal import print_line
 
 if TYPE_CHECKING:
     from glassformer.runs.run import Run
+    from glassformer.tasks.predictor import Prediction
 
-Placed = tuple[str, Any]  # location of an input ("" on the command line), and the input
+
+class Placed(NamedTuple):
+    """An input and where it comes from.
+
+    Attributes:
+        where: Its location; empty on the command line.
+        given: The input; None for an empty cell of a table.
+        row: The row of the table that it stands in, if it does.
+    """
+
+    where: str
+    given: Any
+    row: Mapping[str, Any] | None = None
+
 
 AT_ONCE = 1 << 18  # bytes read from standard input before answering
 MOST_BYTES = 1 << 24
 
 
-def given_inputs(inputs: Iterable[str], run: "Run") -> Iterator[Iterable[Placed]]:
-    """The inputs on the command line; those of a file together."""
+def given_inputs(
+    inputs: Iterable[str], run: "Run", columns: str = "", **options: Any
+) -> Iterator[Iterable[Placed]]:
+    """The inputs on the command line; those of a file together.
+
+    Args:
+        columns: Columns by role, to read from tables.
+        options: Those of the job's predictor.
+    """
+    refuse_columns_without_table(columns, inputs)
     for number, given in enumerate(inputs, start=1):
-        if given.startswith("@") and given != "@":
-            yield _from_file(Path(given[1:]), run)
-        else:
+        if not given.startswith("@") or given == "@":
             parsed = run.predictor.parse(_unicode(given, f"input {number}"))
             refuse_file_name(given, parsed)
-            yield [("", parsed)]
+            yield [Placed("", parsed)]
+        elif is_table_name(Path(given[1:])):
+            yield _from_table(Path(given[1:]), run, columns, options)
+        else:
+            yield _from_lines(Path(given[1:]), run)
+
+
+def is_table_name(path: Path) -> bool:
+    """Whether this is a table or a folder, whose rows have columns."""
+    from glassformer.data.sources.formats import is_table
+
+    if not path.exists():
+        raise GlassformerError(
+            f"{path}: not found; check the path after @, or send an input that starts with @ "
+            f"through standard input"
+        )
+    return path.is_dir() or is_table(path)
+
+
+def refuse_columns_without_table(columns: str, inputs: Iterable[str]) -> None:
+    """Refuse columns where no input is a table."""
+    named = [Path(given[1:]) for given in inputs if given.startswith("@") and given != "@"]
+    if columns and not any(map(is_table_name, named)):
+        raise GlassformerError("--columns is for the rows of a table, given as @FILE; leave it out")
 
 
 def refuse_file_name(given: str, parsed: Any) -> None:
@@ -56,28 +101,60 @@ def _unicode(text: str, name: str) -> str:
     raise GlassformerError(f"{name} is not UTF-8; send it as UTF-8, or as a file")
 
 
-def _from_file(path: Path, run: "Run") -> Iterator[Placed]:
-    """The lines of a text file, blank ones included, or the rows of a table or folder."""
-    from glassformer.data.sources.decoding import lines
-    from glassformer.data.sources.formats import is_table
-    from glassformer.runs.rows import table_rows
+def _from_table(
+    path: Path, run: "Run", columns: str, options: Mapping[str, Any]
+) -> Iterator[Placed]:
+    """The rows of a table or a folder."""
+    table = run.table_inputs(str(path), columns=columns, **options)
+    if table.columns and not table.guessed and not path.is_dir():  # a guess was said
+        print_line(f"glassformer: {table}", stderr=True)
+    for row, given in table.pairs:
+        yield Placed(row.where, given, row.values)
 
-    config = run.config.data
-    if not path.exists():
-        raise GlassformerError(
-            f"{path}: not found; check the path after @, or send an input that starts with @ "
-            f"through standard input"
+
+def _from_lines(path: Path, run: "Run") -> Iterator[Placed]:
+    """The lines of a text file, blank ones included, but for a header."""
+    from glassformer.data.sources.decoding import lines
+
+    numbered = enumerate(lines(path, run.config.data.encoding, newline="\n"), start=1)
+    parsed = (_parsed(run, f"{path} line {n}", line.rstrip("\r\n")) for n, line in numbered)
+    return without_header(parsed, run)
+
+
+def without_header(placed: Iterable[Placed], run: "Run") -> Iterator[Placed]:
+    """Lines without the first, if it names the column that the run reads and others follow it."""
+    rest = iter(placed)
+    first = next(rest, None)
+    second = next(rest, None) if first is not None and run.is_column(str(first.given)) else None
+    if first is not None and second is None:
+        yield first
+    elif first is not None and second is not None:
+        print_line(
+            f"glassformer: {first.where} is {str(first.given)!r}, the name of a column that the "
+            f"run reads: taken for a header, not answered",
+            stderr=True,
         )
-    if path.is_dir() or is_table(path):
-        rows, same = tee(table_rows(path, run.folder, config, run.schema))
-        yield from zip((row.where for row in same), run.inputs_of(rows), strict=False)
-        return
-    for number, line in enumerate(lines(path, config.encoding, newline="\n"), start=1):
-        yield _parsed(run, f"{path} line {number}", line.rstrip("\r\n"))
+        yield second
+    yield from rest
 
 
 def from_stdin(run: "Run") -> Iterator[Iterable[Placed]]:
     """Complete lines as they arrive, so that a slow pipe is answered without delay."""
+    batches = _arriving(run)
+    for first in batches:
+        lines = iter(first)
+        head = next(lines)
+        if not run.is_column(str(head.given)):  # else the next line is awaited
+            yield chain([head], lines)
+            break
+        rest = chain(lines, chain.from_iterable(islice(batches, 1)))
+        yield without_header(chain([head], rest), run)
+        break
+    yield from batches
+
+
+def _arriving(run: "Run") -> Iterator[Iterable[Placed]]:
+    """The complete lines of each piece of standard input."""
     handle, name = sys.stdin.fileno(), "standard input"
     rest, number = b"", 0
     while piece := os.read(handle, AT_ONCE):
@@ -108,6 +185,41 @@ def _decoded(run: "Run", line: bytes, name: str, number: int) -> Placed:
 def _parsed(run: "Run", where: str, text: str) -> Placed:
     """Parse one line; an error names the line."""
     try:
-        return where, run.predictor.parse(text)
+        return Placed(where, run.predictor.parse(text))
     except GlassformerError as error:
         raise GlassformerError(f"{where}: {error}") from None
+
+
+class ReadAhead:
+    """Inputs that are read before they are answered; those that were read are not read again.
+
+    Attributes:
+        waiting: Those that are not answered yet.
+        failed: Whether the next one could not be read.
+    """
+
+    def __init__(self, inputs: Iterable[Placed]) -> None:
+        self.inputs, self.failed = iter(inputs), False
+        self.waiting: deque[Placed] = deque()
+
+    def __iter__(self) -> Iterator[Any]:
+        try:
+            for placed in self.inputs:
+                self.waiting.append(placed)
+                yield placed.given
+        except GlassformerError:
+            self.failed = True
+            raise
+
+
+def answer_to(run: "Run", options: Mapping[str, Any], placed: Placed) -> "Prediction":
+    """The prediction for one input; an error names the input."""
+    try:
+        return next(run.predict_each([placed.given], **options))
+    except GlassformerError as error:
+        raise located(placed.where, error) from None
+
+
+def located(where: str, error: GlassformerError) -> GlassformerError:
+    """The error with where its input comes from."""
+    return GlassformerError(f"{where}: {error}") if where else error

@@ -1,15 +1,24 @@
 """`glassformer predict`: predictions of a run for new inputs."""
 
 import sys
-from collections import deque
 from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from glassformer.cli.conversation import talk
-from glassformer.cli.inputs import Placed, from_stdin, given_inputs
+from glassformer.cli.inputs import (
+    Placed,
+    ReadAhead,
+    answer_to,
+    from_stdin,
+    given_inputs,
+    located,
+    refuse_columns_without_table,
+)
 from glassformer.cli.job_options import given_options, with_job_options
 from glassformer.cli.options import AsJson, Device, Int8, RunFolder
 from glassformer.errors import GlassformerError
@@ -41,6 +50,26 @@ def predict(
     baseline: Annotated[
         bool, typer.Option("--baseline", help="Answer with the baseline instead of the model.")
     ] = False,
+    columns: Annotated[
+        str,
+        typer.Option(
+            metavar="ROLE=COLUMN",
+            help="The column to read from a table, such as text=review; default: as in training.",
+        ),
+    ] = "",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="F.csv",
+            help="Write answers beside the rows they answer: .csv, .tsv, .jsonl or .parquet.",
+        ),
+    ] = None,
+    embed: Annotated[
+        bool,
+        typer.Option(
+            "--embed", help="Print vectors of texts instead, or write them, also as .npy."
+        ),
+    ] = False,
     device: Device = "auto",
     int8: Int8 = False,
     as_json: AsJson = False,
@@ -53,27 +82,67 @@ def predict(
     Where nothing of an input was seen in training, the answer is ?.
 
     Example: glassformer predict runs/reviews "What a film"
+
+    Example: glassformer predict runs/reviews @new.csv --out answers.csv
     """
+    from glassformer.cli.answer_files import AnswerFile, write_answers, write_vectors
     from glassformer.cli.answers import Show
     from glassformer.runs.run import Run
 
+    file = None if out is None else AnswerFile(out, paths_in(inputs), vectors=embed)
     loaded = Run(run, device=device, int8=int8)
     given = given_options(options, loaded.config.job, inputs)
     given |= {"baseline": True} if baseline else {}
+    if embed:
+        idle = {**given, "confidence": confidence, "abstain": abstain is not None}
+        refuse_with("--embed", [name for name, chosen in idle.items() if chosen])
+        refuse_with("--out", ["json"] if as_json and file else [])
+        placed = placed_inputs(loaded, inputs, columns, {})
+        write_vectors(loaded, chain.from_iterable(placed), file)
+        return
+    if file is not None:
+        refuse_with("--out", [n for n, c in (("confidence", confidence), ("json", as_json)) if c])
     loaded.configured(**given)  # bad options and a bad model
     _ = loaded.model  # fail before anything is typed
     shown = Show(abstain=abstain, confidence=confidence, as_json=as_json)
+    if file is not None:
+        placed = placed_inputs(loaded, inputs, columns, given)
+        write_answers(loaded, given, shown, chain.from_iterable(placed), file)
+        return
     answer = partial(_answer, loaded, given, shown)
-    if not inputs and sys.stdin is None:
+    if not inputs and sys.stdin is not None and sys.stdin.isatty():
+        talk(loaded, answer, shown)
+        return
+    for some in placed_inputs(loaded, inputs, columns, given):
+        answer(some)
+    shown.sum_up()
+
+
+def placed_inputs(
+    run: "Run", inputs: list[str], columns: str, options: Options
+) -> Iterator[Iterable[Placed]]:
+    """The inputs on the command line, or of standard input."""
+    if inputs:
+        return given_inputs(inputs, run, columns, **options)
+    if sys.stdin is None:
         raise GlassformerError(
             "standard input is closed; give an input or @FILE, or pipe inputs in"
         )
-    if not inputs and sys.stdin.isatty():
-        talk(loaded, answer, shown)
-        return
-    for placed in given_inputs(inputs, loaded) if inputs else from_stdin(loaded):
-        answer(placed)
-    shown.sum_up()
+    refuse_columns_without_table(columns, inputs)
+    return from_stdin(run)
+
+
+def refuse_with(option: str, idle: list[str]) -> None:
+    """Refuse options that another one leaves without effect."""
+    if idle:
+        raise GlassformerError(
+            f"{option} leaves --{idle[0].replace('_', '-')} without effect; leave it out"
+        )
+
+
+def paths_in(inputs: Iterable[str]) -> list[Path]:
+    """The files among the inputs."""
+    return [Path(given[1:]) for given in inputs if given.startswith("@")]
 
 
 def _answer(run: "Run", options: Options, shown: "Show", inputs: Iterable[Placed]) -> None:
@@ -103,50 +172,16 @@ def _answered(
     """
     from glassformer.tasks.predictor import Partial
 
-    ahead = _ReadAhead(inputs)
+    ahead = ReadAhead(inputs)
     try:
         for found in run.predict_partly(ahead, **options):
             if isinstance(found, Partial):
                 shown.show_partial(found)
             else:
-                yield ahead.waiting.popleft()[1], found
+                yield ahead.waiting.popleft().given, found
     except GlassformerError as error:
         if len(ahead.waiting) == 1 and not ahead.failed:
-            raise _located(ahead.waiting[0][0], error) from None
-        for where, given in ahead.waiting:
-            yield given, _answer_to(run, options, where, given)
+            raise located(ahead.waiting[0].where, error) from None
+        for placed in ahead.waiting:
+            yield placed.given, answer_to(run, options, placed)
         raise
-
-
-class _ReadAhead:
-    """Inputs that are read before they are answered.
-
-    Attributes:
-        waiting: Those that are not answered yet.
-        failed: Whether the next one could not be read.
-    """
-
-    def __init__(self, inputs: Iterable[Placed]) -> None:
-        self.inputs, self.failed = inputs, False
-        self.waiting: deque[Placed] = deque()
-
-    def __iter__(self) -> Iterator[Any]:
-        try:
-            for placed in self.inputs:
-                self.waiting.append(placed)
-                yield placed[1]
-        except GlassformerError:
-            self.failed = True
-            raise
-
-
-def _answer_to(run: "Run", options: Options, where: str, given: Any) -> "Prediction":
-    """The prediction for one input; an error names the input."""
-    try:
-        return next(run.predict_each([given], **options))
-    except GlassformerError as error:
-        raise _located(where, error) from None
-
-
-def _located(where: str, error: GlassformerError) -> GlassformerError:
-    return GlassformerError(f"{where}: {error}") if where else error

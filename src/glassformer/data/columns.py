@@ -42,8 +42,6 @@ COLUMN_NAMES: dict[str, tuple[str, ...]] = {
 
 OTHERS = {"id", "index", "idx", "date", "time", "user", "author", "url", "lang", "product", "year"}
 
-RENAMED = ", or name them with --columns"  # in the advice for missing columns
-
 Columns = dict[str, str]  # role to column
 
 
@@ -105,7 +103,8 @@ def find_columns(
         group = f", and {found['group']} is the group" if "group" in found else ""
         raise GlassformerError(
             f"{head[0].file}: no column for {' and '.join(missing)}; the {kind} "
-            f"{listed(columns) or 'none'}{group}; rename them{RENAMED} {example}"
+            f"{listed(columns) or 'none'}{group}; rename them, or name them with "
+            f"--columns {example}"
         )
     return {role.name: found[role.name] for role in roles if role.name in found}
 

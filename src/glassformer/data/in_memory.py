@@ -4,6 +4,7 @@ None of these libraries is imported: a table is recognised by its methods. A tup
 the order of the job's roles: a text and its label, a source and its target.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from os import PathLike
@@ -127,6 +128,17 @@ def dicts_of(table: Any) -> Iterable[Mapping[Any, Any]]:
     if hasattr(table, "to_batches"):  # Arrow
         return chain.from_iterable(batch.to_pylist() for batch in table.to_batches())
     return table.to_dict(orient="records")
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is not there: None, NaN, or what pandas has for them.
+
+    >>> [is_missing(value) for value in (None, float("nan"), "", 0.0)]
+    [True, True, False, False]
+    """
+    if isinstance(value, float):
+        return math.isnan(value)
+    return value is None or type(value).__name__ in MISSING
 
 
 def plain(value: Any) -> Any:

@@ -48,6 +48,10 @@ class Schema(ABC):
         other.roles = tuple(role for role in self.roles if not role.answer)
         return other
 
+    def reading(self, columns: Mapping[str, str]) -> "Schema":
+        """The schema of data with columns for these roles, where a job reads several kinds."""
+        return self
+
     # How names become rows
 
     def arrange(self, names: Sequence[str]) -> list[str]:

@@ -32,6 +32,7 @@ refit               a second training, on the validation rows as well
 report              scores beside an honest baseline
 evaluation          scores on new data, and the comparison of two runs
 rows                rows to score models on: of some files, or of the run itself
+inputs              inputs in the rows of a table
 study               results of a study, which show themselves and are written as files
 head_results        results about heads
 row_results         how faithful methods are, and which words matter overall

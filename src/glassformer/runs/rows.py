@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -13,7 +12,6 @@ from torch import Tensor, nn
 
 from glassformer.config import DataConfig
 from glassformer.config.run import Config
-from glassformer.data.columns import RENAMED
 from glassformer.data.in_memory import sources_of
 from glassformer.data.ingest import ingest, rows_of
 from glassformer.data.rows import InMemory, Row
@@ -165,28 +163,3 @@ def trained_columns(folder: RunFolder, schema: Schema, head: Sequence[Row]) -> d
     known = folder.intake().get("columns", {})
     there = set(head[0].values) if head else set()
     return {r.name: known[r.name] for r in schema.roles if known.get(r.name) in there}
-
-
-def input_columns(schema: Schema, head: Sequence[Row], folder: RunFolder) -> dict[str, str]:
-    """The columns of the inputs of a prediction, where columns cannot be named."""
-    try:
-        return schema.find_columns(head, trained_columns(folder, schema, head))
-    except GlassformerError as error:
-        raise GlassformerError(str(error.args[0]).partition(RENAMED)[0]) from None
-
-
-def table_rows(path: Path, folder: RunFolder, config: DataConfig, schema: Schema) -> Iterator[Row]:
-    """The rows of a table; its first row is a header if it names a column of the training data."""
-    rows = rows_of(str(path), config, schema)
-    first = next(rows, None)
-    if first is None:
-        return
-    names, numbered = list(first.values.values()), [str(n + 1) for n in range(len(first.values))]
-    trained = {*folder.intake().get("columns", {}).values()}
-    if [*first.values] != numbered or trained.isdisjoint(map(str, names)):
-        yield first
-        yield from rows
-        return
-    for row in rows:
-        row.values = dict(zip(names, row.values.values(), strict=False))
-        yield row

@@ -3,31 +3,33 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache, cached_property, partial
-from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+import torch
+from jaxtyping import Float
 from torch import nn
 
 from glassformer import notebook
 from glassformer.config import MachineConfig, require
 from glassformer.config.run import Config
-from glassformer.data.in_memory import is_table_of_rows, sources_of
-from glassformer.data.ingest import LOOKED_AT, rows_of
-from glassformer.data.rows import Row
+from glassformer.data.in_memory import is_missing, is_table_of_rows, sources_of
 from glassformer.data.schema import Schema
 from glassformer.errors import GlassformerError
 from glassformer.explaining.explanation import Explanation
 from glassformer.models.packing import for_inference, int8_twin
+from glassformer.models.transformer import Classifier, MaskedModel
 from glassformer.reports.wording import score_rows, written
 from glassformer.runs.arguments import Data, in_words, named_columns
 from glassformer.runs.evaluation import Evaluation, SplitAnswers, refuse_other, trained_on
 from glassformer.runs.explain import Choices, RunExplainer, explainer_of
 from glassformer.runs.folder import reporter_of
 from glassformer.runs.heads import RunHeads
+from glassformer.runs.inputs import TableInputs, table_inputs
 from glassformer.runs.own_model import OwnModel
-from glassformer.runs.rows import OpenedRows, input_columns, opened_rows
+from glassformer.runs.rows import OpenedRows, opened_rows
 from glassformer.runs.trained import (
     load_model,
     open_companion,
@@ -39,8 +41,12 @@ from glassformer.runs.warm_start import refuse_untrained
 from glassformer.tasks import JOBS
 from glassformer.tasks.job import AnyTask
 from glassformer.tasks.predictor import Partial, Prediction, Predictor, refuse_foreign_options
+from glassformer.tasks.served import Embedder
+from glassformer.terminal import print_line
 from glassformer.training.machine import Machine, choose_machine
 from glassformer.training.setup import TrainSetup
+
+TOGETHER = 1024  # texts that are turned into vectors at a time
 
 
 class Run:
@@ -108,12 +114,18 @@ class Run:
         """The tokens of a text, as the model reads them, or as a transcriber writes them."""
         return self.task.tokenize(text)
 
-    def predict(self, inputs: Any, **options: Any) -> Any:
+    def predict(
+        self, inputs: Any, *, columns: Mapping[str, str] | str | None = None, **options: Any
+    ) -> Any:
         """Predict: one Prediction for one input, a list for several.
+
+        A missing value in a list or a table, such as None or NaN, has an empty prediction.
 
         Args:
             inputs: What the job takes, such as a text, or several of them; or the rows of a
                 DataFrame, an Arrow table or a list of dicts.
+            columns: The columns to read from a table, by role, if not those of training: a
+                dictionary, or text as on the command line.
             options: Those of the job's predictor, such as `alternatives=3` for a translator, and
                 `baseline=True` for the answers of the baseline.
         """
@@ -122,12 +134,85 @@ class Run:
             self.predictor.accept(inputs)  # raises, naming what it accepts
         if not one and is_table_of_rows(inputs):
             (name,) = sources_of([inputs])
-            inputs = self.inputs_of(rows_of(name, self.config.data, self.schema))
+            table = self.table_inputs(name, columns=columns, **options)
+            inputs = [given for _, given in table.pairs]
+        elif columns:
+            raise GlassformerError("--columns is for the rows of a table; leave it out")
         found = list(self.predict_each([inputs] if one else inputs, **options))
         return found[0] if one else found
 
+    def table_inputs(
+        self, name: str, *, columns: Mapping[str, str] | str | None = None, **options: Any
+    ) -> TableInputs:
+        """The inputs in the rows of a file or folder, or of a table that is held in memory.
+
+        Args:
+            columns: As for `predict`.
+            options: Those of the job's predictor, which may decide what an input is.
+        """
+        predictor, given = self.configured(**options), named_columns(columns)
+        found = table_inputs(name, self.folder, self.config.data, self.schema, predictor, given)
+        if found.guessed:
+            print_line(f"glassformer: {found}", stderr=True)
+        return found
+
+    def embed(
+        self, texts: Any, *, columns: Mapping[str, str] | str | None = None
+    ) -> Float[np.ndarray, "N D"] | Float[np.ndarray, " D"]:
+        """Vectors of length 1 for texts: one for a text, a row each for several.
+
+        The product of two is the cosine of the angle between them. A missing or empty text has a
+        row of NaN. They are those of `/v1/embeddings`.
+
+        Args:
+            texts: A text, several of them, or the rows of a table.
+            columns: The column to read from a table, as for `predict`.
+        """
+        self.refuse_without_vectors()
+        if isinstance(texts, str):
+            return self._vectors([texts])[0]
+        if is_table_of_rows(texts):
+            (name,) = sources_of([texts])
+            texts = [given for _, given in self.table_inputs(name, columns=columns).pairs]
+        elif columns:
+            raise GlassformerError("--columns is for the rows of a table; leave it out")
+        accept = self.predictor.accept
+        given = [None if is_missing(one) else accept(one) for one in texts]
+        parts = [self._vectors(given[n : n + TOGETHER]) for n in range(0, len(given), TOGETHER)]
+        width = len(self._vectors([""])[0]) if not parts else 0
+        return np.concatenate(parts) if parts else np.zeros((0, width), dtype=np.float32)
+
+    def refuse_without_vectors(self) -> None:
+        """Refuse a run that does not turn texts into vectors."""
+        if isinstance(self.predictor, Embedder) and isinstance(
+            self.fast_model, Classifier | MaskedModel
+        ):
+            return
+        jobs = " or ".join(name for name in JOBS if JOBS.about(name).embeds)
+        raise GlassformerError(
+            f"{self.folder.path}: a run of {self.config.job} on {self.predictor.noun}s has no "
+            f"vectors to give; train {jobs} on texts, with a model of the job"
+        )
+
+    def _vectors(self, texts: Sequence[str | None]) -> Float[np.ndarray, "N D"]:
+        """The vectors of some texts; those of empty ones are NaN."""
+        assert isinstance(self.predictor, Embedder)
+        real = [number for number, text in enumerate(texts) if text and text.strip()]
+        some = [text for text in texts if text and text.strip()] or ["."]  # for the width
+        with torch.no_grad(), self.machine.autocast():
+            found = self.predictor.unit_vectors(self._resting(), some)
+        vectors = np.full((len(texts), found.shape[1]), np.nan, dtype=np.float32)
+        vectors[real] = found[: len(real)]
+        return vectors
+
+    def is_column(self, text: str) -> bool:
+        """Whether a line is the name of a column that inputs are read from, such as a header."""
+        known = self.folder.intake().get("columns", {})
+        roles = [role.name for role in self.schema.inputs().reading(known).roles if role.required]
+        return text.strip() in {known.get(role, role) for role in roles} | {*roles}
+
     def predict_each(self, inputs: Iterable[Any], **options: Any) -> Iterator[Prediction]:
-        """Yield predictions one by one as inputs arrive."""
+        """Yield predictions one by one as inputs arrive; that for None or NaN is empty."""
         predictor = self.configured(**options)
         yield from predictions(predictor, self._resting(), self.machine, inputs)
 
@@ -275,17 +360,6 @@ class Run:
         setup = TrainSetup(self.config.train, self.config.data, self.machine, self.config.seed)
         given = self.folder, self.config, self.task, setup, data, columns
         return opened_rows(*given, labelled=labelled)
-
-    def inputs_of(self, rows: Iterable[Row]) -> Iterator[Any]:
-        """The inputs in the rows of a table: the training columns, or the likeliest ones."""
-        rest, schema = iter(rows), self.schema.inputs()
-        head = list(islice(rest, LOOKED_AT))
-        columns = input_columns(schema, head, self.folder)
-        for row in chain(head, rest):
-            found = {
-                r.name: schema.value(r, row, columns) for r in schema.roles if r.name in columns
-            }
-            yield self.predictor.from_sample(found)
 
     def __repr__(self) -> str:
         ours: dict[str, Any] = next(iter(self.report.get("scores", {}).values()), {})

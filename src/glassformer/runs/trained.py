@@ -1,5 +1,6 @@
 """Loading a trained model from a run folder, and its predictions."""
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from torch import nn
 from glassformer.config import MachineConfig
 from glassformer.config.own_code import is_own, refuse_code
 from glassformer.config.run import Config
+from glassformer.data.in_memory import is_missing
 from glassformer.errors import GlassformerError
 from glassformer.runs.arguments import path_of
 from glassformer.runs.folder import RunFolder
@@ -79,17 +81,34 @@ def predictions(
 def partial_predictions(
     predictor: Predictor[Any, Any], model: nn.Module, machine: Machine, inputs: Iterable[Any]
 ) -> Iterator[Prediction | Partial]:
-    """The same, with what is known of a prediction while it is being made."""
-    accepted: Iterable[Any] = map(predictor.accept, inputs)
-    if isinstance(inputs, list):  # all that is there can be worked on at once
-        accepted = list(accepted)
-    found = predictor.predict(model, accepted)
+    """The same, with what is known of a prediction while it is being made.
+
+    A missing input, such as None, has an empty prediction.
+    """
+    waiting = deque[bool]()  # whether each of the inputs that are not answered yet is missing
+
+    def accepted() -> Iterator[Any]:
+        for given in inputs:
+            given = predictor.blank if is_missing(given) else given
+            waiting.append(given is None)
+            if given is not None:
+                yield predictor.accept(given)
+
+    # all that is there can be worked on at once
+    found = predictor.predict(model, [*accepted()] if isinstance(inputs, list) else accepted())
     without_gradients, precision = torch.no_grad(), machine.autocast()
     while True:
         with without_gradients, precision:  # not while the caller runs
             prediction = next(found, None)
+        if isinstance(prediction, Partial):
+            yield prediction
+            continue
+        while waiting and waiting[0]:
+            waiting.popleft()
+            yield Prediction("", 0.0, {}, empty=True)
         if prediction is None:
             return
+        waiting.popleft()
         yield prediction
 
 

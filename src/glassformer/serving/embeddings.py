@@ -17,7 +17,6 @@ from glassformer.serving.settings import Limits
 from glassformer.serving.waiting import answered
 
 PATH = "/v1/embeddings"
-TINY = 1e-12
 
 
 def add_embeddings(app: FastAPI, models: Models, limits: Limits) -> None:
@@ -42,6 +41,6 @@ def add_embeddings(app: FastAPI, models: Models, limits: Limits) -> None:
 
 
 def written(vector: Float[np.ndarray, " D"], form: str) -> Any:
-    """A vector of length 1, as numbers or as base64 of their bytes."""
-    unit = (vector / max(float(np.linalg.norm(vector)), TINY)).astype("<f4")
-    return base64.b64encode(unit.tobytes()).decode() if form == "base64" else unit.tolist()
+    """A vector as numbers, or as base64 of their bytes."""
+    bytes_of = vector.astype("<f4").tobytes
+    return base64.b64encode(bytes_of()).decode() if form == "base64" else vector.tolist()

@@ -189,7 +189,7 @@ class ServedModel:
         assert isinstance(self.predictor, TextPredictor)
         self.threads.choose(vectors_of(inputs))
         with self._inference():
-            vectors = self.predictor.embed(self.model, inputs)
+            vectors = self.predictor.unit_vectors(self.model, inputs)
         return list(zip(vectors, map(self.predictor.tokens_of, inputs), strict=True))
 
     def _is_brief(self, inputs: list[Any]) -> bool:

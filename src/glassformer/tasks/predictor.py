@@ -119,10 +119,14 @@ class Predictor(ABC, Generic[SomeTask, Input]):
     Attributes:
         kinds: Types of a single input from Python; anything else is treated as several inputs.
         noun: What one input is called.
+        reads: The roles in the row of a table that make an input; by default all that are needed.
+        blank: The input that an empty cell of a table is, if it is one.
     """
 
     kinds: ClassVar[tuple[type, ...]] = (str,)
     noun: ClassVar[str] = "text"
+    reads: Sequence[str] = ()
+    blank: Any = None
 
     def __init__(self, task: SomeTask) -> None:
         self.task = task

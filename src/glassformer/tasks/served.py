@@ -25,6 +25,8 @@ from glassformer.decode.paths import Hypothesis
 from glassformer.engine import GenerationRequest, SearchRequest
 from glassformer.tasks.predictor import Prediction
 
+TINY = 1e-12  # the least length of a vector
+
 
 class TextStream(ABC):
     """A text as it is written."""
@@ -96,6 +98,12 @@ class Embedder(ABC):
     @abstractmethod
     def embed(self, model: nn.Module, texts: Sequence[str]) -> Float[np.ndarray, "N D"]:
         """A vector for each text."""
+
+    def unit_vectors(self, model: nn.Module, texts: Sequence[str]) -> Float[np.ndarray, "N D"]:
+        """A vector of length 1 for each text, whose products are cosines."""
+        vectors = self.embed(model, texts)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return (vectors / np.maximum(lengths, TINY)).astype(np.float32)
 
 
 @dataclass(frozen=True, slots=True)

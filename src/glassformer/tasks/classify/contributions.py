@@ -43,6 +43,7 @@ class WithContributions(LazyDetails):
     """The details of a prediction, with the contributions to it."""
 
     __slots__ = ("contributions", "details", "row")
+    costly = KEYS
 
     def __init__(self, details: Mapping[str, Any], contributions: Contributions, row: int) -> None:
         super().__init__((*details, *KEYS))

@@ -60,6 +60,9 @@ class ClassifySchema(Schema):
         other.roles = tuple(role for role in self.roles if not role.answer)
         return other
 
+    def reading(self, columns: Mapping[str, str]) -> Schema:
+        return self._with(columns) if {TEXT.name, PATH.name} & {*columns} else self
+
     def open(self, name: str, config: DataConfig) -> Iterator[Row] | None:
         """Folders of recordings; tables are left to the general readers."""
         return self.sounds.open(name, config) if Path(name).is_dir() else None

@@ -86,6 +86,9 @@ class TextLabelPredictor(NextBest, TextPredictor[ClassifyTask], Embedder):
             return nothing
         return [a or not b for a, b in zip(nothing, stored.knows_each(texts), strict=True)]
 
+    def are_unknown(self, texts: Sequence[str]) -> list[bool]:
+        return self._unknown(texts, Jagged.of(self.tokenizer.encode(texts)))
+
     @property
     def tokenizer(self) -> Tokenizer:
         return self.texts.tokenizer

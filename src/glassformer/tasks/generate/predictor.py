@@ -50,6 +50,8 @@ NEVER = (Tokenizer.unknown, Tokenizer.mask, Tokenizer.start)  # generated
 class GeneratePredictor(TextPredictor[GenerateTask], TokenWriter):
     """The prompt and how it goes on; on request with what else was likely at each token."""
 
+    blank = None  # an empty prompt starts a new text, an empty cell does not
+
     def __init__(self, task: GenerateTask) -> None:
         super().__init__(task)
         self.decode: DecodeConfig = task.settings.decode

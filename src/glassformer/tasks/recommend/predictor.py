@@ -1,6 +1,6 @@
 """The next items of a user, whether training had them or not, and items similar to another."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from pathlib import Path
 from statistics import NormalDist
@@ -40,6 +40,8 @@ class RecommendPredictor(Predictor[RecommendTask, str], NameReader):
     """
 
     noun = "user"
+    reads: Sequence[str] = ("user",)
+    blank = ""
     others = OTHERS
     shown = False
     likes: History = NOTHING
@@ -53,6 +55,7 @@ class RecommendPredictor(Predictor[RecommendTask, str], NameReader):
             other.others, other.shown = options["alternatives"], True
             require(other.others >= 0, f"alternatives must be 0 or more, got {other.others}")
         other.similar = bool(options.get("similar"))
+        other.reads = ("item",) if other.similar else ("user",)
         require(
             not (self.stored and options.get("picture")),
             "the baseline has no option picture; leave it out, or leave out --baseline",

@@ -1,8 +1,8 @@
 """Details of a prediction that are worked out when somebody looks at them."""
 
 from abc import abstractmethod
-from collections.abc import ItemsView, Iterable, Iterator, ValuesView
-from typing import Any
+from collections.abc import ItemsView, Iterable, Iterator, Sequence, ValuesView
+from typing import Any, ClassVar
 
 UNKNOWN = object()
 
@@ -15,6 +15,7 @@ class LazyDetails(dict[str, Any]):
     """
 
     __slots__ = ()
+    costly: ClassVar[Sequence[str]] = ()  # keys whose values take long to find
 
     def __init__(self, names: Iterable[str]) -> None:
         super().__init__(dict.fromkeys(names, UNKNOWN))

@@ -1,11 +1,12 @@
 """What jobs that read text share: choosing and learning tokens, and indexing."""
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,6 +28,8 @@ SHORT = 40  # characters: texts of names rather than of sentences
 class TextPredictor(Predictor[SomeTask, str]):
     """Predicts from texts."""
 
+    blank: Any = ""
+
     @property
     @abstractmethod
     def tokenizer(self) -> Tokenizer:
@@ -35,6 +38,10 @@ class TextPredictor(Predictor[SomeTask, str]):
     def tokens_of(self, text: str) -> int:
         """How many tokens a text is read as."""
         return len(self.tokenizer.encode([text])[0])
+
+    def are_unknown(self, texts: Sequence[str]) -> list[bool]:
+        """Whether nothing in each text was seen in training."""
+        return nothing_known_in(self.tokenizer, Jagged.of(self.tokenizer.encode(texts)))
 
     def from_sample(self, sample: Sample) -> str:
         return str(sample["text"])

@@ -104,7 +104,7 @@ def read_arrays(path: Path) -> "dict[str, NDArray[Any]]":
 def physical_memory() -> float:
     """Bytes of memory of this machine; infinity where the system does not say."""
     try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, ValueError, OSError):
         return math.inf
 

@@ -61,7 +61,8 @@ def small(trained, monkeypatch):
     for name in ("films", "more-films"):
         monkeypatch.setitem(RECIPES, name, trained / "films.toml")
     monkeypatch.setattr(demo, "BUDGETS", {"films": 60, "more-films": 50})
-    monkeypatch.setattr(fit, "steps_in", lambda *_: 6)  # whatever the machine
+    monkeypatch.setattr(fit, "fitting_trainings", lambda config, *_: (config, 6, []))
+    monkeypatch.setattr(fit, "timed_length", lambda *_: None)  # whatever the machine
     monkeypatch.setattr(demo, "EXPLAINED", ("films", "a good film"))
     return trained / "runs"
 
@@ -69,8 +70,8 @@ def small(trained, monkeypatch):
 def test_it_trains_each_job_and_shows_scores_an_explanation_and_the_page(small, capsys):
     assert main(["demo", str(small)]) == 0
     shown, told = capsys.readouterr()
-    assert "fits 6 steps into 1m00s" in told
-    assert "fits 6 steps into 50s" in told
+    assert "6 steps fit into 1m00s" in told
+    assert "6 steps fit into 50s" in told
     for name in ("films", "more-films"):
         [row] = [line for line in shown.splitlines() if line.startswith(f"│ {name} ")]
         assert "Good and bad films" in row
@@ -95,12 +96,12 @@ def test_a_finished_run_is_kept_and_an_interrupted_one_continues(small, capsys, 
 
 @pytest.mark.parametrize("enough", [120, 4000])
 def test_a_slow_machine_gets_more_time_up_to_a_limit(small, tmp_path, capsys, monkeypatch, enough):
-    def too_little(config, job, machine, clock, *_):
-        if clock.seconds >= enough:
-            return 3
+    def too_little(config, costs, budget):
+        if budget.seconds >= enough:
+            return config, 3, []
         raise TooLittleTimeError("--time 60s is too short")
 
-    monkeypatch.setattr(fit, "steps_in", too_little)
+    monkeypatch.setattr(fit, "fitting_trainings", too_little)
     if enough == 120:
         assert main(["demo", str(tmp_path / "runs")]) == 0
         told = "".join(capsys.readouterr())

@@ -33,12 +33,12 @@ def show(paper, *, terminal, quiet=False):
 @pytest.mark.parametrize("terminal", [True, False])
 @pytest.mark.parametrize("quiet", [True, False])
 def test_every_event_passes_through_unchanged(terminal, quiet, paper):
-    told = show(paper, terminal=terminal, quiet=quiet).follow(iter(EVENTS), 11, "classify")
+    told = show(paper, terminal=terminal, quiet=quiet).follow(iter(EVENTS), lambda: 11, "classify")
     assert list(told) == EVENTS
 
 
 def test_a_log_has_a_line_now_and_then_and_one_for_every_validation(paper, monkeypatch):
-    list(show(paper, terminal=False).follow(iter(EVENTS), 11, "classify"))
+    list(show(paper, terminal=False).follow(iter(EVENTS), lambda: 11, "classify"))
     lines = paper.getvalue().splitlines()
     assert [line.split()[:2] for line in lines] == [
         ["classify", "1/11"],
@@ -55,12 +55,12 @@ def test_a_log_has_a_line_now_and_then_and_one_for_every_validation(paper, monke
 
 def test_a_long_run_writes_more_lines(paper, monkeypatch):
     monkeypatch.setattr(display, "LINE_EVERY", -1.0)
-    list(show(paper, terminal=False).follow(iter(EVENTS), 11, "classify"))
+    list(show(paper, terminal=False).follow(iter(EVENTS), lambda: 11, "classify"))
     assert len(paper.getvalue().splitlines()) == len(EVENTS)
 
 
 def test_a_terminal_has_a_bar_with_loss_rate_speed_and_time_left(paper):
-    list(show(paper, terminal=True).follow(iter(EVENTS), 11, "classify"))
+    list(show(paper, terminal=True).follow(iter(EVENTS), lambda: 11, "classify"))
     shown = paper.getvalue()
     for told in ("11/11", "loss 0.091", "lr 1.0e-03", "tokens/s", "left", "accuracy 0.5000"):
         assert told in shown
@@ -72,7 +72,7 @@ def test_quiet_says_nothing_at_all(paper):
     silent.say("hello")
     with silent.waiting("thinking"), silent.counting("rows") as seen:
         seen(3)
-    list(silent.follow(iter(EVENTS), 11, "classify"))
+    list(silent.follow(iter(EVENTS), lambda: 11, "classify"))
     assert paper.getvalue() == ""
 
 
@@ -111,7 +111,7 @@ def test_what_is_shown_goes_on_when_nobody_reads(monkeypatch):
     with os.fdopen(writes, "w", encoding="utf-8") as pipe:
         monkeypatch.setattr(sys, "stderr", pipe)
         shown = Display()
-        assert list(shown.follow(iter(EVENTS), 11, "classify")) == EVENTS
+        assert list(shown.follow(iter(EVENTS), lambda: 11, "classify")) == EVENTS
         print("and so do others", file=sys.stderr, flush=True)
 
 

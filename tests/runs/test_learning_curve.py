@@ -34,10 +34,10 @@ def test_each_part_is_trained_for_its_share_of_the_steps_and_the_run_stays_as_it
     taught = []
     fit = learning_curve.fit
 
-    def watched(run, display):
+    def watched(run, display, *budget):
         rows = Samples.open(run.folder.data).rows("train")
         taught.append((run.config.train.steps, len(rows)))
-        return fit(run, display)
+        return fit(run, display, *budget)
 
     monkeypatch.setattr(learning_curve, "fit", watched)
     data = write_reviews(tmp_path / "x.csv", 151)

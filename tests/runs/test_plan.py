@@ -102,7 +102,9 @@ def test_batches_that_accumulate_are_one_step(data):
 
 
 def test_a_time_becomes_steps_that_fit_into_it(data, monkeypatch):
-    monkeypatch.setattr(timing, "step_pace", lambda job, setup, longest: Pace(1.0, 0.0, 0.0))
+    monkeypatch.setattr(
+        timing, "step_pace", lambda job, setup, longest, beside: Pace(1.0, 0.0, 0.0)
+    )
     monkeypatch.setattr(ClassifyReporter, "baseline_seconds", lambda self: 10.0)
     assert 80 <= planned(data, steps=None, time="100s").work.steps <= 85
 

@@ -137,7 +137,7 @@ def test_where_it_cannot_help_it_is_not_tried_and_it_says_so(case, tmp_path, mon
     assert config_of(tmp_path / "run")["pretrain"] == "no"
 
 
-@pytest.mark.parametrize(("fitting", "trial"), [(99, 10), (94, 0), (400, 40)])
+@pytest.mark.parametrize(("fitting", "trial"), [(250, 10), (237, 0), (1000, 40)])
 def test_a_time_budget_is_not_spent_on_a_trial_alone(fitting, trial, data, tmp_path, monkeypatch):
     tried = []
 

@@ -10,8 +10,8 @@ from glassformer.errors import GlassformerError
 from glassformer.runs.arguments import in_words, taking, training_arguments
 from glassformer.runs.checksums import REMADE, is_as_written, note_checksums, refuse_changed
 from glassformer.runs.display import Display
-from glassformer.runs.fit import fit
-from glassformer.runs.folder import RunFolder, reporter_of
+from glassformer.runs.fit import costs_in, fit
+from glassformer.runs.folder import RunFolder
 from glassformer.runs.learning_curve import learning_curve
 from glassformer.runs.limits import folder_errors, within_limits
 from glassformer.runs.lock import run_lock
@@ -23,8 +23,9 @@ from glassformer.runs.refit import refit
 from glassformer.runs.report import final_answers, report_on
 from glassformer.runs.request import TrainRequest
 from glassformer.runs.run import Run
-from glassformer.runs.timing import Clock
+from glassformer.runs.timing import Budget, steps_in, too_short
 from glassformer.runs.trained import open_folder
+from glassformer.training.machine import training_machine
 
 
 @taking(training_arguments)
@@ -45,14 +46,13 @@ def run_training(
         started: When the time budget started, by `time.monotonic`; None for now.
     """
     config = request.resolve(provisional=True)
-    budget = config.train.time
-    deadline = None if budget is None else Clock(budget, started=started)
+    budget = Budget(config.train.time, started=started)
     refuse_processes(config)
     with processes.joined():
         run = prepare_on_first(request, config, display, command)
         display.say(f"run folder: {run.folder.path}")
         try:
-            return complete(run, display, deadline)
+            return complete(run, display, budget)
         except GlassformerError:
             newest = [path.read_text() for path in run.folder.path.rglob("checkpoints/latest")]
             if processes.is_first() and not any(name != "step-0\n" for name in newest):
@@ -114,26 +114,31 @@ def resume(path: str | Path, *, model: OwnModel | None = None, quiet: bool = Fal
         return complete(Prepared.open(folder), display)
 
 
-def complete(run: Prepared, display: Display, deadline: Clock | None = None) -> Run:
-    """Pretrain where that helps, train, keep the best model, and report."""
-    folder, budget = run.folder, run.config.train.time
-    if budget is not None:
-        deadline = deadline or Clock(budget)
-        reporter = reporter_of(run.task)
-        deadline.reserve = reporter.baseline_seconds() if run.config.baseline else 0.0
+def complete(run: Prepared, display: Display, budget: Budget | None = None) -> Run:
+    """Pretrain where that helps, train, keep the best model, and report.
+
+    Args:
+        budget: Of the command; None for a resumed run, whose steps are known once it has some.
+    """
+    folder, train = run.folder, run.config.train
+    if budget is None:
+        budget = Budget(train.time if train.steps is None else None)
     try:
         with run_lock(folder.path), folder_errors(folder.path), within_limits(folder.path):
-            pretrain_first(run, display, deadline)
-            result = fit(run, display, deadline)
-            curve = learning_curve(result, folder, display) if result.config.curve else None
+            refuse_too_little(run, display, budget)
+            pretrain_first(run, display, budget)
+            result = fit(run, display, budget)
+            curve = None
+            if result.config.curve:
+                curve = learning_curve(result, folder, display, budget)
             if result.config.train.refit:
-                result = refit(result, folder, display)
+                result = refit(result, folder, display, budget)
             if processes.is_first():
                 folder.report.unlink(missing_ok=True)  # of a model that was damaged
                 note_checksums(folder.path)  # first: a run that has a report is finished
             answers = final_answers(result, folder, display)
             if processes.is_first():
-                report_on(result, answers, folder, display, curve=curve)
+                report_on(result, answers, folder, display, curve=curve, budget=budget)
                 note_checksums(folder.path)  # of the report
     except BaseException as error:
         hint = f"resume with: glassformer resume {shlex.quote(str(folder.path))}"
@@ -143,6 +148,15 @@ def complete(run: Prepared, display: Display, deadline: Clock | None = None) -> 
             raise GlassformerError(f"another process of this training run died; {hint}") from None
         raise
     return Run(folder.path, device=result.config.machine.device, model=folder.own_model)
+
+
+def refuse_too_little(run: Prepared, display: Display, budget: Budget) -> None:
+    """Refuse a time budget without time for a step, before anything else is tried."""
+    if not budget.limited or run.config.train.steps is not None:
+        return
+    costs = costs_in(run, training_machine(run.config.machine), display, budget)
+    if not int(processes.broadcast(str(steps_in(run.config, costs, budget)))):
+        raise too_short(run.config, costs, budget)
 
 
 @in_words

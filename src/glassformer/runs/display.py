@@ -105,12 +105,18 @@ class Display:
         with self.console.status(what) if self.moves else nullcontext():
             yield
 
-    def follow(self, events: Iterator[Event], steps: int, what: str) -> Iterator[Event]:
-        """Pass the events through, showing each."""
+    def follow(
+        self, events: Iterator[Event], steps: Callable[[], int], what: str
+    ) -> Iterator[Event]:
+        """Pass the events through, showing each.
+
+        Args:
+            steps: The number of all steps, which a time budget revises.
+        """
         shown = self._bar(events, steps, what) if self.moves else self._lines(events, steps, what)
         yield from events if self.quiet else shown
 
-    def _bar(self, events: Iterator[Event], steps: int, what: str) -> Iterator[Event]:
+    def _bar(self, events: Iterator[Event], steps: Callable[[], int], what: str) -> Iterator[Event]:
         columns = (
             TextColumn(what),
             BarColumn(),
@@ -118,21 +124,24 @@ class Display:
         )
         left = TimeLeft(steps)
         with Progress(*columns, console=self.console, transient=True) as progress:
-            task = progress.add_task(what, total=steps, status="")
+            task = progress.add_task(what, total=steps(), status="")
             for event in events:
                 if isinstance(event, Step):
-                    progress.update(task, completed=event.step, status=left.line(event))
+                    status = left.line(event)
+                    progress.update(task, completed=event.step, total=steps(), status=status)
                 else:
                     self.say(event_line(event))
                 yield event
 
-    def _lines(self, events: Iterator[Event], steps: int, what: str) -> Iterator[Event]:
+    def _lines(
+        self, events: Iterator[Event], steps: Callable[[], int], what: str
+    ) -> Iterator[Event]:
         left, last = TimeLeft(steps), 0.0
         for event in events:
             if not isinstance(event, Step):
                 self.say(event_line(event))
-            elif time.monotonic() - last > LINE_EVERY or event.step == steps:
-                self.say(f"{what} {event.step:,}/{steps:,}  {left.line(event)}")
+            elif time.monotonic() - last > LINE_EVERY or event.step == steps():
+                self.say(f"{what} {event.step:,}/{steps():,}  {left.line(event)}")
                 last = time.monotonic()
             yield event
 
@@ -140,7 +149,7 @@ class Display:
 class TimeLeft:
     """Training speed and remaining time."""
 
-    def __init__(self, steps: int) -> None:
+    def __init__(self, steps: Callable[[], int]) -> None:
         self.steps = steps
         self.first: tuple[int, float] | None = None
 
@@ -148,7 +157,7 @@ class TimeLeft:
         """Loss, learning rate, tokens per second and time left."""
         self.first = self.first or (event.step, time.monotonic())
         done, spent = event.step - self.first[0], time.monotonic() - self.first[1]
-        left = f"  {clock(spent / done * (self.steps - event.step))} left" if done else ""
+        left = f"  {clock(spent / done * (self.steps() - event.step))} left" if done else ""
         return (
             f"{event.loss_name} {event.loss:.3f}  lr {event.lr:.1e}  "
             f"{event.tokens_per_second:,.0f} tokens/s{left}"

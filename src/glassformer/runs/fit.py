@@ -1,5 +1,6 @@
 """Training a run, from the start or from a checkpoint."""
 
+import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,7 +22,15 @@ from glassformer.runs.log import Log
 from glassformer.runs.prepare import Prepared, initial_model, resolve_validation, validation_line
 from glassformer.runs.speed import SpeedMeter
 from glassformer.runs.stopping import stopping
-from glassformer.runs.timing import Clock, steps_in, steps_of_flops, trainings
+from glassformer.runs.timing import (
+    Budget,
+    Costs,
+    fitting_trainings,
+    measured_costs,
+    steps_of_flops,
+    too_short,
+    trainings,
+)
 from glassformer.runs.warm_start import fresh_model
 from glassformer.tasks.job import AnyTask
 from glassformer.training.averages import mean
@@ -32,7 +41,7 @@ from glassformer.training.machine import Machine, choose_machine, training_machi
 from glassformer.training.memory import trim_heap
 from glassformer.training.progress import Progress
 from glassformer.training.recovery import train_with_recovery
-from glassformer.training.setup import Event, TrainSetup
+from glassformer.training.setup import VALIDATIONS, Event, TimedLength, TrainSetup
 from glassformer.training.state import State
 from glassformer.training.validation import in_shares, validate
 from glassformer.training.weights import (
@@ -50,8 +59,9 @@ class FitResult:
     """A trained run in memory, after `steps` steps.
 
     Attributes:
+        seconds: Of training, with its validations and checkpoints.
         kept: The steps whose weights it has: one, or several that are averaged.
-        refitted: Steps of a second training on all labelled rows, if there was one.
+        refitted: The second training on all labelled rows, if there was one.
     """
 
     config: Config
@@ -61,40 +71,77 @@ class FitResult:
     seconds: float
     steps: int
     kept: tuple[int, ...]
-    refitted: int | None = None
+    refitted: "FitResult | None" = None
 
 
-def fit(run: Prepared, display: Display, deadline: Clock | None = None) -> FitResult:
-    """Train a run to its end and keep the best model; `deadline` comes from a time budget."""
-    task, folder = run.task, run.folder
+def fit(
+    run: Prepared, display: Display, budget: Budget | None = None, share: float | None = None
+) -> FitResult:
+    """Train a run to its end and keep the best model.
+
+    Args:
+        budget: Ends training by the clock, if it is limited.
+        share: Of the time left, for this training; None leaves what a second one and a learning
+            curve take.
+    """
+    task, folder, budget = run.task, run.folder, budget or Budget()
     machine = training_machine(run.config.machine)
-    config = resolve_budget(run, machine, display, deadline)
-    setup = TrainSetup(config.train, config.data, machine, config.seed, folder.checkpoints)
+    config = resolve_budget(run, machine, display, budget)
+    length = timed_length(config, task, budget, share or 1 / trainings(config))
+    setup = TrainSetup(config.train, config.data, machine, config.seed, folder.checkpoints, length)
     model = run.model.to(machine.device)
     size = sum(p.numel() for p in model.parameters())
     state = initial_state(model, setup, display)
     steps = counted(setup.steps, "step")
     display.say(f"{config.job}: {size:,} parameters, {steps} on {machine.described}")
-    started = time.perf_counter()
-    with stopping(display.say) as stop, logged(folder, state.progress) as log:
+    progress = state.progress
+    started = time.monotonic() - progress.wall
+    with stopping(display.say) as stop, logged(folder, progress) as log:
         forecaster, speed = Forecaster(state, task, setup), SpeedMeter()
         initial = partial(initial_weights, task, config, folder)
         events = forecaster.follow(train_with_recovery(state, task, setup, initial, stop))
-        for event in display.follow(speed.follow(events), setup.steps, config.job):
+        for event in display.follow(speed.follow(events), lambda: setup.steps, config.job):
             log(event)
+            state.progress.wall = time.monotonic() - started
+            config = noted_steps(run, config, setup.steps)
+    progress = state.progress
+    progress.wall = time.monotonic() - started
+    setup = replace(setup, train=config.train, length=None)
     finish(state, task, setup, display)
     if (line := speed.line(state, task, setup)) is not None:
         display.say(line)
     if processes.is_first():
         drop_checksums(folder.path)
     kept = keep_weights(state, task, setup, folder)
-    display.say(f"trained for {clock(time.perf_counter() - started)}; kept step {listed(kept)}")
+    display.say(f"trained for {clock(progress.wall)}; kept step {listed(kept)}")
     forecaster.report(folder, display)
     model = gathered_model(state.model, task, config, folder)
-    calibrate(task, model, setup, display)
+    calibrate(task, model, setup, display, budget)
     trim_heap(machine.device)
-    progress = state.progress
-    return FitResult(config, task, model, setup, progress.seconds, progress.step, kept)
+    return FitResult(config, task, model, setup, progress.wall, progress.step, kept)
+
+
+def timed_length(config: Config, task: AnyTask, budget: Budget, share: float) -> TimedLength | None:
+    """Ends a training when its share of the time left is over; None without a limit."""
+    if not budget.limited:
+        return None
+    pause = calibration = 0.0
+    if (costs := budget.costs) is not None:
+        rows, sampled = len(task.lengths("valid")), config.train.validate_rows
+        pause = costs.checkpoint + costs.validation * min(1.0, (sampled or rows) / max(1, rows))
+        calibration = costs.calibration
+    seconds = share * budget.left - calibration
+    return TimedLength(config.train.steps or 1, time.monotonic() + seconds, pause)
+
+
+def noted_steps(run: Prepared, config: Config, steps: int) -> Config:
+    """The settings with this number of steps, written down where the clock has revised it."""
+    if steps == config.train.steps:
+        return config
+    run.config = replace(config, train=replace(config.train, steps=steps))
+    if processes.is_first():
+        run.folder.write_config(run.config)
+    return run.config
 
 
 def finish(state: State, task: AnyTask, setup: TrainSetup, display: Display) -> None:
@@ -113,16 +160,22 @@ def finish(state: State, task: AnyTask, setup: TrainSetup, display: Display) -> 
         display.say(f"{damage}; using the next best checkpoint")
 
 
-def calibrate(task: AnyTask, model: nn.Module, setup: TrainSetup, display: Display) -> None:
+def calibrate(
+    task: AnyTask, model: nn.Module, setup: TrainSetup, display: Display, budget: Budget
+) -> None:
     """Let the reporter of the first process calibrate and complete the model."""
     reporter = reporter_of(task)
+    if budget.costs is not None:
+        reporter.seconds = budget.costs.baseline
     has_rows = len(task.lengths("valid")) > 0
     if reporter.calibrates and has_rows:
         answers = answers_on(task, model, setup, "valid")
         if processes.is_first():
             reporter.calibrate(answers)
+            started = time.monotonic()
             with display.waiting("calibrating"):
                 sentences = reporter.complete(answers)
+            budget.take_from_reserve(time.monotonic() - started)
             for sentence in sentences:
                 display.say(sentence)
     if processes.is_first() and not has_rows:
@@ -131,31 +184,53 @@ def calibrate(task: AnyTask, model: nn.Module, setup: TrainSetup, display: Displ
     processes.wait()
 
 
-def resolve_budget(
-    run: Prepared, machine: Machine, display: Display, deadline: Clock | None
-) -> Config:
+def resolve_budget(run: Prepared, machine: Machine, display: Display, budget: Budget) -> Config:
     """Turn a budget into a number of steps and store it; the first process decides."""
     config = run.config
     if config.train.steps is not None:
         return config
-    given = deadline or Clock(config.train.time or 0.0)
+    lines: list[str] = []
     if config.train.flops is not None:
-        budget = f"{config.train.flops:.3g} FLOPs"
+        text = f"{config.train.flops:.3g} FLOPs"
         found = steps_of_flops(config, run.task, machine)
     else:
-        budget = clock(given.seconds)
-        with display.waiting("timing a few steps"):
-            found = steps_in(config, run.task, machine, given, trainings(config))
-    steps = int(processes.broadcast(str(found)))
-    config = replace(config, train=replace(config.train, steps=steps))
-    config = resolve_validation(config, run.task)
+        text, costs = clock(budget.seconds), costs_in(run, machine, display, budget)
+        config, found, lines = fitting_trainings(config, costs, budget)
+    decided = {"steps": found, "refit": config.train.refit, "curve": config.curve}
+    decided = json.loads(processes.broadcast(json.dumps(decided)))
+    steps = decided["steps"]
+    if not steps:
+        assert budget.costs is not None  # compute for less than a step is refused before
+        raise too_short(config, budget.costs, budget)
+    train = replace(config.train, steps=steps, refit=decided["refit"])
+    config = resolve_validation(replace(config, train=train, curve=decided["curve"]), run.task)
+    if budget.costs is not None and config.train.validate_every is None:
+        config = with_affordable_validations(config, budget.costs)
     if processes.is_first():
         run.folder.write_config(config)
-    display.say(f"fits {counted(steps, 'step')} into {budget}")
-    if (line := validation_line(config, run.task)) is not None:
+    display.say(f"{'about ' * budget.limited}{counted(steps, 'step')} fit into {text}")
+    for line in filter(None, (*lines, validation_line(config, run.task))):
         display.say(line)
-    run.config = config
+    run.config = run.task.config = config
     return config
+
+
+def costs_in(run: Prepared, machine: Machine, display: Display, budget: Budget) -> Costs:
+    """What a run costs, measured once in a command; what the end takes is kept in reserve."""
+    if budget.costs is None:
+        with display.waiting("timing a few steps"):
+            budget.costs = measured_costs(run.config, run.task, machine, budget)
+        budget.reserve = budget.costs.end
+    return budget.costs
+
+
+def with_affordable_validations(config: Config, costs: Costs) -> Config:
+    """The settings with fewer validations, where the usual number would take too long."""
+    steps = config.train.steps or 1
+    times = costs.validations(steps * costs.step)
+    if times == VALIDATIONS:
+        return config
+    return replace(config, train=replace(config.train, validate_every=-(-steps // times)))
 
 
 def initial_state(model: nn.Module, setup: TrainSetup, display: Display) -> State:

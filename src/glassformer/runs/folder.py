@@ -8,6 +8,7 @@ data/                samples and their index
 initial.safetensors  initial weights, if some came from another run
 checkpoints/         to resume from
 metrics.jsonl        training events, one JSON line each
+refit.jsonl          those of a second training on all labelled rows
 board/               the same for TensorBoard
 model.safetensors    the trained model
 report.json, .html   scores beside a baseline
@@ -84,6 +85,10 @@ class RunFolder:
     @property
     def metrics(self) -> Path:
         return self.path / "metrics.jsonl"
+
+    @property
+    def second_metrics(self) -> Path:
+        return self.path / "refit.jsonl"
 
     @property
     def model(self) -> Path:

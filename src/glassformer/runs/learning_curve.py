@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import UInt8
 
+from glassformer import processes
 from glassformer.data.samples import NO_SPLIT, Samples
 from glassformer.data.splits import split_of
 from glassformer.reports import Table
@@ -22,7 +23,7 @@ from glassformer.runs.folder import RunFolder
 from glassformer.runs.limits import scratch_folder
 from glassformer.runs.prepare import Prepared
 from glassformer.runs.resplit import resplit
-from glassformer.runs.timing import SHARES
+from glassformer.runs.timing import SHARES, Budget
 from glassformer.training.setup import FEWEST_STEPS
 from glassformer.training.validation import validate
 
@@ -78,20 +79,30 @@ class Curve:
         )
 
 
-def learning_curve(result: FitResult, folder: RunFolder, display: Display) -> Curve | None:
-    """Train on an eighth, a quarter and a half of the rows, where those are enough."""
+def learning_curve(
+    result: FitResult, folder: RunFolder, display: Display, budget: Budget | None = None
+) -> Curve | None:
+    """Train on an eighth, a quarter and a half of the rows, where those are enough.
+
+    Args:
+        budget: What does not fit into it is left out.
+    """
     task, samples = result.task, Samples.open(folder.data)
     if not len(task.lengths("valid")):
         display.say("no learning curve: there are no validation rows to score on")
         return None
     kept = {int((splits == 0).sum()): (share, splits) for share, splits in shares_of(samples)}
-    points = [
-        (rows, trained_on(folder, share, splits, display))
-        for rows, (share, splits) in sorted(kept.items())
-        if rows >= FEWEST_ROWS
-    ]
-    if not points:
+    kept = {rows: kept[rows] for rows in sorted(kept) if rows >= FEWEST_ROWS}
+    budget, points = budget or Budget(), list[tuple[int, float]]()
+    for rows, (share, splits) in kept.items():
+        why = budget.left_out(f"learning curve without {rows:,} rows", share * result.seconds)
+        if why := processes.broadcast(why):
+            display.say(why)
+            break
+        points.append((rows, trained_on(folder, share, splits, display, budget)))
+    if not kept:
         display.say("no learning curve: too few rows to train on a share of them")
+    if not points:
         return None
     points.append(
         (len(samples.rows("train")), validate(result.model, task, result.setup)[task.goal])
@@ -102,7 +113,11 @@ def learning_curve(result: FitResult, folder: RunFolder, display: Display) -> Cu
 
 
 def trained_on(
-    folder: RunFolder, share: float, splits: UInt8[np.ndarray, " samples"], display: Display
+    folder: RunFolder,
+    share: float,
+    splits: UInt8[np.ndarray, " samples"],
+    display: Display,
+    budget: Budget,
 ) -> float:
     """The score of the same run trained on these rows only."""
     with scratch_folder() as scratch:
@@ -110,7 +125,7 @@ def trained_on(
         steps = max(min(FEWEST_STEPS, full), round(full * share))
         smaller = resplit(folder, scratch, splits, steps)
         display.say(f"learning curve: {int((splits == 0).sum()):,} rows")
-        result = fit(Prepared.open(smaller), display)
+        result = fit(Prepared.open(smaller), display, budget, 1.0)
         return validate(result.model, result.task, result.setup)[result.task.goal]
 
 

@@ -20,7 +20,7 @@ from glassformer.errors import GlassformerError, worded
 from glassformer.runs.arguments import taking, training_arguments
 from glassformer.runs.display import Display, clock
 from glassformer.runs.estimate import Disk, Estimate, Memory, Work, advice
-from glassformer.runs.fit import initial_state
+from glassformer.runs.fit import costs_in, initial_state
 from glassformer.runs.folder import reporter_of
 from glassformer.runs.limits import scratch_folder, within_limits
 from glassformer.runs.model_size import TooLargeError
@@ -30,14 +30,15 @@ from glassformer.runs.pretraining import TIMES, TRIAL, objection_to
 from glassformer.runs.request import TrainRequest
 from glassformer.runs.timing import (
     COUNTED,
-    Clock,
+    Budget,
     Pace,
     calibration_seconds,
     checkpoint_seconds,
+    fitting_trainings,
     mean_after_first,
     report_seconds,
-    steps_in,
     steps_of_flops,
+    too_short,
     trainings,
     tried_steps,
     validation_seconds,
@@ -74,8 +75,7 @@ def estimate_training(
     target = request.run or free_name(request.name)
     refuse_existing(target)
     config = request.resolve(provisional=True)
-    budget = config.train.time
-    deadline = None if budget is None else Clock(budget, started=started)
+    budget = Budget(config.train.time, started=started)
     began = time.monotonic()
     starting = 0.0 if started is None else START_AND_END * (began - started)
     with scratch_folder() as scratch:
@@ -86,7 +86,7 @@ def estimate_training(
             return estimate_too_large(config, error)
         before = {"starting": starting, "reading": time.monotonic() - began}
         with within_limits(target), display.waiting("running a few steps"):
-            return TrialRun(run, display, deadline).estimate(target, before)
+            return TrialRun(run, display, budget).estimate(target, before)
 
 
 def estimate_too_large(config: Config, error: TooLargeError) -> Estimate:
@@ -114,18 +114,20 @@ class TrialResult:
 class TrialRun:
     """Runs a few steps of a model that is then thrown away."""
 
-    def __init__(self, run: Prepared, display: Display, deadline: Clock | None) -> None:
+    def __init__(self, run: Prepared, display: Display, budget: Budget) -> None:
         config, self.folder, self.task = run.config, run.folder, run.task
         machine = training_machine(config.machine)
         self.device, self.reporter = machine.device, reporter_of(run.task)
-        self.times = trainings(config)
+        self.times, self.lines = trainings(config), list[str]()
         steps = config.train.steps
         if steps is None and config.train.flops is not None:
             steps = steps_of_flops(config, self.task, machine)
         elif steps is None:
-            deadline = deadline or Clock(config.train.time or 0.0)
-            deadline.reserve = self.reporter.baseline_seconds() if config.baseline else 0.0
-            steps = steps_in(config, self.task, machine, deadline, self.times)
+            costs = costs_in(run, machine, display, budget)
+            config, steps, lines = fitting_trainings(config, costs, budget)
+            if not steps:
+                raise too_short(config, costs, budget)
+            self.lines, self.times = lines, trainings(config)
         config = replace(config, train=replace(config.train, steps=steps))
         self.config: Config = resolve_validation(config, self.task)
         keeps = self.folder.checkpoints
@@ -246,7 +248,7 @@ class TrialRun:
 
     def caveats(self, seconds: Mapping[str, float]) -> list[str]:
         """What the numbers do not include."""
-        notes, config = [], self.config
+        notes, config = [f"{line[0].upper()}{line[1:]}." for line in self.lines], self.config
         learning = sum(seconds.get(name, 0.0) for name in ("learning", "validating", "saving"))
         if config.train.time is None and config.pretrain == "yes":
             notes.append(

@@ -23,10 +23,10 @@ from glassformer.reports.wording import chance
 from glassformer.runs.checksums import note_checksums
 from glassformer.runs.display import Display
 from glassformer.runs.first_stage import first_stage_config, first_stage_of, open_first_stage
-from glassformer.runs.fit import answers_on, fit
+from glassformer.runs.fit import answers_on, costs_in, fit
 from glassformer.runs.folder import RunFolder, read_json, reporter_of
 from glassformer.runs.prepare import Prepared, initial_model, put_initial
-from glassformer.runs.timing import TRIED, Clock, step_pace, steps_in, steps_of_flops
+from glassformer.runs.timing import TRIED, Budget, step_pace, steps_in, steps_of_flops
 from glassformer.runs.warm_start import fresh_model, shared, start_from
 from glassformer.tasks.job import AnyTask
 from glassformer.training.loop import train
@@ -36,6 +36,7 @@ from glassformer.training.state import State
 from glassformer.training.weights import load_weights, weights_of, write_tensors
 
 TRIAL = 0.1  # of the job's steps; the trial takes four times as many in total
+TRIAL_OF_TIME = 0.04  # the same of a time budget, most of which is for training
 LEAST = 10  # steps of a trial that can show something
 TIMES = 3.0  # compute of pretraining, relative to the job itself
 SHARE = 0.65  # of the remaining time budget
@@ -57,13 +58,13 @@ class Trial:
         return self.pretrained > self.without and self.p_value < CHANCE
 
 
-def pretrain_first(run: Prepared, display: Display, deadline: Clock | None) -> None:
+def pretrain_first(run: Prepared, display: Display, budget: Budget) -> None:
     """Decide whether to pretrain, if undecided, and do so if it helps."""
     if run.config.pretrain == "auto":
-        decide(run, display, deadline)
+        decide(run, display, budget)
     if run.config.pretrain == "yes":
         if not run.folder.initial.exists():
-            pretrain(run, display, deadline)
+            pretrain(run, display, budget)
         put_initial(run.model, run.folder)
 
 
@@ -77,10 +78,10 @@ def objection_to(config: Config, task: AnyTask) -> str:
     return first_stage_of(config).objection(config, task)
 
 
-def decide(run: Prepared, display: Display, deadline: Clock | None) -> None:
+def decide(run: Prepared, display: Display, budget: Budget) -> None:
     """Run a short trial and store the decision."""
     decision, objection = "no", objection_to(run.config, run.task)
-    steps = 0 if objection else trial_steps(run, deadline)
+    steps = 0 if objection else trial_steps(run, budget, display)
     if objection:
         sentence = f"No pretraining: {objection}."
         regularise = run.config.train.regularise
@@ -103,15 +104,15 @@ def decide(run: Prepared, display: Display, deadline: Clock | None) -> None:
         run.folder.write_config(run.config)
 
 
-def trial_steps(run: Prepared, deadline: Clock | None) -> int:
+def trial_steps(run: Prepared, budget: Budget, display: Display) -> int:
     """Steps of the trial; 0 if a time budget has no room for it."""
     config = run.config
     machine = training_machine(config.machine)
-    if config.train.time is None:
+    if not budget.limited:
         steps = config.train.steps or steps_of_flops(config, run.task, machine)
         return max(LEAST, round(TRIAL * steps))
-    found = steps_in(config, run.task, machine, deadline or Clock(config.train.time))
-    steps = round(TRIAL * int(processes.broadcast(str(found))))
+    found = steps_in(config, costs_in(run, machine, display, budget), budget)
+    steps = round(TRIAL_OF_TIME * int(processes.broadcast(str(found))))
     return steps if steps >= LEAST else 0
 
 
@@ -143,11 +144,11 @@ def try_both(run: Prepared, display: Display, steps: int) -> Trial:
     return Trial(without=without, pretrained=pretrained, p_value=comparison.p_value)
 
 
-def pretrain(run: Prepared, display: Display, deadline: Clock | None) -> None:
+def pretrain(run: Prepared, display: Display, budget: Budget) -> None:
     """Train the first stage as a run inside the run, and keep its weights."""
     folder, config, inside = run.folder, run.config, run.folder.pretrain
     if processes.broadcast("" if inside.config_file.exists() else "new"):
-        steps = int(processes.broadcast(str(pretrain_steps(folder, config, deadline))))
+        steps = int(processes.broadcast(str(pretrain_steps(folder, config, budget))))
         if processes.is_first():
             inside.path.mkdir(exist_ok=True)
             for name in first_stage_of(config).files:
@@ -155,7 +156,7 @@ def pretrain(run: Prepared, display: Display, deadline: Clock | None) -> None:
             inside.write_config(first_stage_config(config, steps))
     processes.wait()
     if not inside.model.exists():
-        fit(Prepared.open(inside), display)
+        fit(Prepared.open(inside), display, budget, SHARE)
     if processes.is_first():
         if not note_of(folder).exists():
             write_json({"said": "Pretrained first, as requested."}, note_of(folder))
@@ -166,12 +167,12 @@ def pretrain(run: Prepared, display: Display, deadline: Clock | None) -> None:
     processes.wait()
 
 
-def pretrain_steps(folder: RunFolder, config: Config, deadline: Clock | None) -> int:
+def pretrain_steps(folder: RunFolder, config: Config, budget: Budget) -> int:
     """Steps of the first stage, by the time left or by the compute of the job."""
     first = open_first_stage(folder, config, 1)
-    if config.train.steps is None and deadline is not None:
+    if config.train.steps is None and budget.limited:
         step = step_pace(first, short_setup(first.config, TRIED)).step
-        return max(1, int(SHARE * deadline.left / step))
+        return max(1, int(SHARE * budget.left / step))
     return max(1, round(TIMES * (config.train.steps or 1) * work_of(config, first)))
 
 

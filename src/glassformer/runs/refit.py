@@ -9,6 +9,7 @@ sees.
 import math
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 
 from glassformer import processes
@@ -19,39 +20,67 @@ from glassformer.runs.folder import RunFolder
 from glassformer.runs.new_folder import under_temporary_name
 from glassformer.runs.prepare import Prepared
 from glassformer.runs.resplit import resplit
+from glassformer.runs.timing import Budget, without_refit
 
+FITS = 0.9  # of its estimated time must be left: the clock shortens it a little
 TRAIN, VALID = SPLITS.index("train"), SPLITS.index("valid")
 
 
-def refit(result: FitResult, folder: RunFolder, display: Display) -> FitResult:
-    """The same run with a model that has learned from its validation rows, too."""
+def refit(
+    result: FitResult, folder: RunFolder, display: Display, budget: Budget | None = None
+) -> FitResult:
+    """The same run with a model that has learned from its validation rows, too.
+
+    Args:
+        budget: Where this does not fit into it, the model stays as it is.
+    """
+    budget = budget or Budget()
     lengths = {split: len(result.task.lengths(split)) for split in SPLITS}
     if not (lengths["valid"] and lengths["test"]):
         missing = "test" if lengths["valid"] else "validation"
         display.say(f"not trained again on all rows: there are no {missing} rows")
         return result
     path = folder.path / "refit"
+    steps = steps_again(result, lengths)
+    seconds = FITS * steps * result.seconds / max(1, result.steps)
+    why = "" if path.exists() else budget.left_out("no second training on all rows", seconds)
+    if why := processes.broadcast(why):
+        display.say(why)
+        return without_second(result, folder)
     if processes.is_first() and not path.exists():
-        create(result, folder)
+        create(result, folder, steps)
     processes.wait()
     again = RunFolder(path, own_model=folder.own_model)
     rows = lengths["train"] + lengths["valid"]
     display.say(f"training again on all {rows:,} rows of the training and validation splits")
-    found = fit(Prepared.open(again), display)
+    found = fit(Prepared.open(again), display, budget, 1.0)
     if processes.is_first():
         os.replace(again.model, folder.model)
+        shutil.copyfile(again.metrics, folder.second_metrics)
         shutil.rmtree(path)
     processes.wait()
-    return replace(result, model=found.model, refitted=found.steps)
+    return replace(result, model=found.model, refitted=found)
 
 
-def create(result: FitResult, folder: RunFolder) -> None:
+def steps_again(result: FitResult, lengths: Mapping[str, int]) -> int:
+    """The steps of as many epochs over all rows as the kept weights have seen of some."""
+    share = (lengths["train"] + lengths["valid"]) / lengths["train"]
+    return math.ceil(max(result.kept) * share)
+
+
+def without_second(result: FitResult, folder: RunFolder) -> FitResult:
+    """Write down that there is no second training, so that all learn and report the same."""
+    config = without_refit(result.config)
+    if processes.is_first():
+        folder.write_config(config)
+    result.task.config = config
+    return replace(result, config=config)
+
+
+def create(result: FitResult, folder: RunFolder, steps: int) -> None:
     """Create the folder of the second training."""
-    samples = Samples.open(folder.data)
-    splits = samples.splits.copy()
+    splits = Samples.open(folder.data).splits.copy()
     splits[splits == VALID] = TRAIN
-    share = (splits == TRAIN).sum() / len(samples.rows("train"))
-    steps = math.ceil(max(result.kept) * share)
     with under_temporary_name(folder.path / "refit") as path:
         copy = resplit(folder, path, splits, steps)
         config = copy.config()

@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from glassformer import processes
@@ -22,6 +23,7 @@ from glassformer.runs.learning_curve import Curve
 from glassformer.runs.log import curves, troubles
 from glassformer.runs.pretraining import decision_note
 from glassformer.runs.settings import unused_reasons
+from glassformer.runs.timing import Budget
 from glassformer.tasks import JOBS
 from glassformer.tasks.job import AnyTask
 from glassformer.tasks.reporter import Baseline, Reporter
@@ -57,9 +59,13 @@ def report_on(
     display: Display,
     *,
     curve: Curve | None = None,
+    budget: Budget | None = None,
 ) -> Report:
     """Score the final answers of a run, train the baseline, and write report.json and .html."""
     task, reporter = result.task, reporter_of(result.task)
+    if budget is not None and budget.limited:
+        budget.reserve = 0.0  # this is what it was for
+        reporter.seconds = max(0.0, budget.left)
     split = held_out(task)
     notes = [
         *intake_notes(folder, JOBS[task.name].schema.noun),
@@ -82,7 +88,7 @@ def report_on(
         title=folder.path.name,
         facts=facts(result, folder, split),
         scores=found.scores,
-        curves=curves(folder.metrics),
+        curves=curves(folder.metrics) | second_curves(folder.second_metrics),
         tables=[*found.sections.tables, *found.tables],
         heat_map=found.sections.heat_map,
         reliability=found.sections.reliability,
@@ -221,8 +227,14 @@ def refit_notes(result: FitResult) -> list[str]:
         return []
     return [
         f"The model was trained again on the training and validation rows together, for "
-        f"{result.refitted:,} steps; scores on validation rows are of the model before."
+        f"{result.refitted.steps:,} steps; scores on validation rows are of the model before."
     ]
+
+
+def second_curves(metrics: Path) -> dict[str, list[tuple[float, float]]]:
+    """The training loss of a second training, which has no validation rows; empty without one."""
+    found = curves(metrics)
+    return {f"second {name}": points for name, points in found.items() if points}
 
 
 def verdict(found: Comparison, goal: str, unit: str = "row") -> str:
@@ -238,6 +250,7 @@ def verdict(found: Comparison, goal: str, unit: str = "row") -> str:
 
 def facts(result: FitResult, folder: RunFolder, split: str) -> dict[str, str | int | float | None]:
     """The facts of the run."""
+    again = result.refitted
     config, rows = result.config, folder.intake().get("counts", {})
     sizes = ", ".join(f"{count:,} {name}" for name, count in rows.items())
     command = folder.command()
@@ -247,8 +260,10 @@ def facts(result: FitResult, folder: RunFolder, split: str) -> dict[str, str | i
         "rows": sizes,
         "scored on": f"{split} split",
         "parameters": f"{sum(p.numel() for p in result.model.parameters()):,}",
-        "steps": f"{result.steps:,} of {result.setup.steps:,}, kept {listed(result.kept)}",
-        "training time": clock(result.seconds),
+        "steps": f"{result.steps:,} of {result.setup.steps:,}, kept {listed(result.kept)}"
+        + (f"; then {again.steps:,} on all rows" if again else ""),
+        "training time": clock(result.seconds)
+        + (f", and {clock(again.seconds)} on all rows" if again else ""),
         **prediction_fact(folder),
         "machine": result.setup.machine.described,
         "seed": config.seed,

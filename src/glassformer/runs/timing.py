@@ -1,14 +1,17 @@
-"""Training time from a few measured steps, or the number of steps in a budget.
+"""The time budget of a command, and what a run costs by a few measured steps.
 
-A budget of time or compute becomes a number of steps, so that a run stays reproducible.
+A budget is one clock, which starts with the command: reading, trials, trainings, baseline and
+report ask it what is left. A budget of time or compute becomes a number of steps, which is written
+down, so that a run stays reproducible.
 """
 
 import itertools
+import json
 import math
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,8 +22,9 @@ from glassformer import processes
 from glassformer.config.run import Config
 from glassformer.data.batches import ordered_batches
 from glassformer.errors import GlassformerError
+from glassformer.runs.display import clock
 from glassformer.runs.folder import reporter_of
-from glassformer.runs.prepare import VALIDATION_SHARE
+from glassformer.runs.prepare import FEWEST_VALIDATIONS, VALIDATION_SHARE
 from glassformer.tasks.job import AnyTask
 from glassformer.tasks.task import SomeBatch
 from glassformer.training.cost import batch_cost
@@ -28,34 +32,76 @@ from glassformer.training.loader import TrainingBatch, one_epoch, sample_rows, t
 from glassformer.training.loop import train_step
 from glassformer.training.machine import Machine
 from glassformer.training.meters import Meters
-from glassformer.training.setup import VALIDATIONS, TrainSetup
+from glassformer.training.setup import FEWEST_STEPS, VALIDATIONS, TrainSetup
 from glassformer.training.state import State
 from glassformer.training.step import EagerStep
 from glassformer.training.step_choice import choose_step
 
 TRIED, LONGEST_TRY = 20, 5.0  # steps, or seconds, whichever comes first
 TIMED = 4  # batches of a split, or as many as LONGEST_TRY allows
-TRY_SHARE = 0.1  # of the remaining time, at most, for measuring
+TRY_SHARE = 0.02  # of the remaining time, at most, for each thing that is measured
 SPARE = 0.05  # of the time budget, kept in reserve
+BASELINE_SHARE = 0.1  # of the time left after reading, at most, for the baseline
 COUNTED = 4  # batches whose FLOPs are counted
 SHARES = (0.125, 0.25, 0.5)  # of the rows, and so of the steps, of a learning curve
 
 Some = TypeVar("Some")
 
 
-class Clock:
-    """Counts down a number of seconds, from now or from when work started."""
+class Budget:
+    """The time of a command, by one clock that starts with it; without a limit, all fits.
+
+    Attributes:
+        reserve: Seconds kept for what must come last: answers, baseline and report.
+        costs: What this run costs, once that is measured; None without a limit.
+
+    Args:
+        seconds: None for no limit.
+        started: When the command started, by `time.monotonic`; None for now.
+    """
 
     def __init__(
-        self, seconds: float, reserve: float = 0.0, *, started: float | None = None
+        self, seconds: float | None = None, reserve: float = 0.0, *, started: float | None = None
     ) -> None:
-        self.deadline = (time.monotonic() if started is None else started) + seconds
-        self.reserve, self.seconds = reserve, seconds
+        self.started = time.monotonic() if started is None else started
+        self.seconds = math.inf if seconds is None else seconds
+        self.reserve = reserve
+        self.costs: Costs | None = None
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a limit."""
+        return self.seconds < math.inf
+
+    @property
+    def spent(self) -> float:
+        """Seconds since the command started."""
+        return time.monotonic() - self.started
 
     @property
     def left(self) -> float:
-        """Seconds left, minus what is reserved for later work."""
-        return self.deadline - time.monotonic() - self.reserve - SPARE * self.seconds
+        """Seconds left, minus what is reserved for later work and a little to spare."""
+        return (1 - SPARE) * self.seconds - self.spent - self.reserve if self.limited else math.inf
+
+    @property
+    def end(self) -> float:
+        """When the time left is over, by `time.monotonic`."""
+        return time.monotonic() + self.left
+
+    def take_from_reserve(self, seconds: float) -> None:
+        """Note that so much of what the reserve is for is done: the baseline, as a part."""
+        if self.costs is not None:
+            self.reserve = max(self.costs.report, self.reserve - seconds)
+
+    def left_out(self, what: str, seconds: float) -> str:
+        """Why something that takes so long is left out; empty if it fits into the time left."""
+        if seconds <= self.left:
+            return ""
+        left = max(0.0, self.left)
+        return (
+            f"{what}: {clock(seconds)} would be needed, {clock(left)} are left; allow about "
+            f"{clock((seconds - left) / (1 - SPARE))} more"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +124,13 @@ class Pace:
 
 def validations(setup: TrainSetup, until: int) -> int:
     """Number of validations up to a step: at regular intervals, and at the last step."""
-    regular = until // validates_every(setup)
-    return regular + (until == setup.steps and not _divides(validates_every(setup), until))
+    regular = until // setup.validate_every
+    return regular + (until == setup.steps and not _divides(setup.validate_every, until))
 
 
 def checkpoints(setup: TrainSetup, until: int) -> int:
     """Number of checkpoints up to a step: at each validation, and every `save_every` steps."""
-    every, often = validates_every(setup), setup.train.save_every
+    every, often = setup.validate_every, setup.train.save_every
     if often is None:
         return validations(setup, until)
     both = until // often + until // every - until // math.lcm(often, every)
@@ -103,48 +149,135 @@ class TooLittleTimeError(GlassformerError):
     """A time budget in which not even one step fits."""
 
 
-def validates_every(setup: TrainSetup) -> int:
-    """Steps between two validations."""
-    return setup.train.validate_every or max(1, -(-setup.steps // VALIDATIONS))
-
-
 def _divides(every: int, step: int) -> bool:
     return step % every == 0
 
 
-def steps_in(
-    config: Config, job: AnyTask, machine: Machine, clock: Clock, times: float = 1.0
-) -> int:
-    """How many steps fit into the time left, including validations.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Costs:
+    """Seconds of the parts of a run, measured on a few batches; the baseline is an estimate."""
+
+    step: float
+    warm_up: float
+    validation: float
+    checkpoint: float
+    calibration: float
+    report: float
+    baseline: float
+
+    @property
+    def pause(self) -> float:
+        """Seconds of a validation with its checkpoint."""
+        return self.validation + self.checkpoint
+
+    @property
+    def end(self) -> float:
+        """Seconds of what must follow the trainings."""
+        return self.report + self.baseline
+
+    def validations(self, seconds: float) -> int:
+        """How many validations a training of so many seconds can afford."""
+        affordable = int(VALIDATION_SHARE * seconds / max(self.pause, 1e-9))
+        return min(VALIDATIONS, max(FEWEST_VALIDATIONS, affordable))
+
+    def of_training(self, config: Config, steps: int) -> float:
+        """Seconds of a training, with its validations."""
+        every, seconds = config.train.validate_every, steps * self.step
+        validations = steps / every if every else self.validations(seconds)
+        return self.warm_up + self.calibration + seconds + validations * self.pause
+
+
+def measured_costs(config: Config, job: AnyTask, machine: Machine, budget: Budget) -> Costs:
+    """The costs of a run, which take a small share of the time left to measure."""
+    setup = TrainSetup(replace(config.train, steps=TRIED), config.data, machine, config.seed)
+    left = budget.left
+    longest = min(LONGEST_TRY, max(0.0, TRY_SHARE * left))
+    baseline = reporter_of(job).baseline_seconds() if config.baseline else 0.0
+    pace = step_pace(job, setup, longest, beside=job.folder)
+    costs = Costs(
+        step=pace.step,
+        warm_up=pace.warm_up,
+        validation=validation_seconds(job, setup, longest=longest),
+        checkpoint=pace.checkpoint,
+        calibration=calibration_seconds(job, setup, longest=longest),
+        report=report_seconds(job, setup, longest=longest),
+        baseline=min(baseline, max(0.0, BASELINE_SHARE * left)),
+    )
+    steps = steps_in(config, costs, budget) if machine.device.type == "cuda" else 0
+    if steps > TRIED and machine.compile is None:
+        # So many steps may be worth compiling.
+        longer = replace(setup, train=replace(setup.train, steps=steps))
+        pace = step_pace(job, longer, longest)
+        costs = replace(costs, step=pace.step, warm_up=pace.warm_up)
+    measured = json.loads(processes.broadcast(json.dumps(asdict(costs))))
+    return Costs(**measured)
+
+
+def steps_in(config: Config, costs: Costs, budget: Budget, times: float = 1.0) -> int:
+    """How many steps fit into the time left, including validations; 0 if none does.
 
     Args:
         times: Total work relative to one training, as for a learning curve.
     """
-    setup = TrainSetup(replace(config.train, steps=TRIED), config.data, machine, config.seed)
-    longest = min(LONGEST_TRY, TRY_SHARE * clock.left)
-    pace = step_pace(job, setup, longest)
-    validation, report = validation_seconds(job, setup), report_seconds(job, setup)
-    calibrating = calibration_seconds(job, setup)
+    left = budget.left - times * (costs.calibration + costs.warm_up)
     every = config.train.validate_every
+    if every is None:
+        left -= times * costs.validations(left / times) * costs.pause
+    step = costs.step + (costs.pause / every if every else 0.0)
+    return max(0, int(left / (times * step)))
 
-    def fitting_steps(pace: Pace) -> int:
-        left = clock.left - times * (calibrating + pace.warm_up) - report
-        if every is None:
-            left -= min(times * VALIDATIONS * validation, VALIDATION_SHARE * left)
-        step = pace.step + (validation / every if every else 0.0)
-        return max(0, int(left / (times * step)))
 
-    steps = fitting_steps(pace)
-    if steps > TRIED and machine.device.type == "cuda" and machine.compile is None:
-        # So many steps may be worth compiling.
-        longer = replace(setup, train=replace(setup.train, steps=steps))
-        steps = fitting_steps(step_pace(job, longer, longest))
-    if not steps:
-        raise TooLittleTimeError(
-            f"--time {clock.seconds:.0f}s is too short: reading, validation and the report leave "
-            f"no time for a step; allow more time, use fewer rows or a smaller --size"
-        )
-    return steps
+def fitting_trainings(
+    config: Config, costs: Costs, budget: Budget
+) -> tuple[Config, int, list[str]]:
+    """The trainings that fit into a budget, the steps of the first, and a line on each left out.
+
+    A second training or a learning curve is left out where the first training would have too few
+    steps for it; the first alone may have as few as fit.
+    """
+    lines: list[str] = []
+    while (times := trainings(config)) > 1 and steps_in(
+        config, costs, budget, times
+    ) < FEWEST_STEPS:
+        needed = times * costs.of_training(config, FEWEST_STEPS)
+        if config.train.refit:
+            what, config = "no second training on all rows", without_refit(config)
+        else:
+            what, config = "no learning curve", replace(config, curve=False)
+        lines.append(budget.left_out(what, needed))
+    return config, steps_in(config, costs, budget, trainings(config)), lines
+
+
+def without_refit(config: Config) -> Config:
+    """The settings without a second training; n-grams, which take little, learn all rows still."""
+    return replace(config, train=replace(config.train, refit=None))
+
+
+def too_short(config: Config, costs: Costs, budget: Budget) -> TooLittleTimeError:
+    """The error for a budget without time for a step, which says how much would do."""
+    training = trainings(config) * costs.of_training(config, FEWEST_STEPS)
+    enough = rounded_up((budget.spent + training + costs.end) / (1 - SPARE))
+    return TooLittleTimeError(
+        f"--time {clock(budget.seconds)} is too short: {clock(budget.spent)} are gone, validation "
+        f"and the report take {clock(costs.calibration + costs.end)}, and a step "
+        f"{costs.step:.2g} s; about --time {enough} is enough for {FEWEST_STEPS} steps, or use "
+        f"fewer rows or a smaller --size"
+    )
+
+
+def rounded_up(seconds: float) -> str:
+    """A time budget that is at least so long, as a person would write it.
+
+    >>> rounded_up(31), rounded_up(100), rounded_up(1000), rounded_up(9000)
+    ('40s', '2m', '17m', '2h40m')
+    """
+    if seconds <= 90:
+        return f"{10 * math.ceil(seconds / 10)}s"
+    minutes = math.ceil(seconds / 60)
+    if minutes <= 90:
+        return f"{minutes}m"
+    minutes = 10 * math.ceil(minutes / 10)
+    return f"{minutes // 60}h{minutes % 60}m" if minutes % 60 else f"{minutes // 60}h"
 
 
 def steps_of_flops(config: Config, job: AnyTask, machine: Machine) -> int:
@@ -171,13 +304,20 @@ def flops_of_step(job: AnyTask, setup: TrainSetup, model: nn.Module) -> float:
     return a_token * setup.train.accumulate * int(job.lengths("train").sum()) / len(rows)
 
 
-def step_pace(job: AnyTask, setup: TrainSetup, longest: float = LONGEST_TRY) -> Pace:
-    """The warm-up and the mean time of a step, measured on a throwaway model."""
+def step_pace(
+    job: AnyTask, setup: TrainSetup, longest: float = LONGEST_TRY, beside: Path | None = None
+) -> Pace:
+    """The warm-up and the mean time of a step, measured on a throwaway model.
+
+    Args:
+        beside: Where a checkpoint is written to measure that, too; None measures none.
+    """
     torch.manual_seed(setup.seed)
     state = State(job.build().to(setup.machine.device), setup.train)
     step, warm_up = warmed_up(job, setup, state)
-    tried = tried_steps(job, setup, state, step, longest=longest)
-    return Pace(mean_after_first(list(tried)), 0.0, 0.0, warm_up)
+    tried = mean_after_first(list(tried_steps(job, setup, state, step, longest=longest)))
+    saving = checkpoint_seconds(state, beside) if beside is not None else 0.0
+    return Pace(tried, 0.0, saving, warm_up)
 
 
 def warmed_up(job: AnyTask, setup: TrainSetup, state: State) -> tuple[EagerStep, float]:
@@ -228,26 +368,41 @@ def tried_steps(
         batches.close()
 
 
-def validation_seconds(job: AnyTask, setup: TrainSetup, model: nn.Module | None = None) -> float:
+def validation_seconds(
+    job: AnyTask,
+    setup: TrainSetup,
+    model: nn.Module | None = None,
+    longest: float = LONGEST_TRY,
+) -> float:
     """The time of one validation, from a few of its batches."""
     score, rows = job.for_timing().score, setup.train.validate_rows
-    return _pass_seconds(job, setup, model, "valid", score, rows)
+    return _pass_seconds(job, setup, model, "valid", score, longest, rows)
 
 
-def calibration_seconds(job: AnyTask, setup: TrainSetup, model: nn.Module | None = None) -> float:
+def calibration_seconds(
+    job: AnyTask,
+    setup: TrainSetup,
+    model: nn.Module | None = None,
+    longest: float = LONGEST_TRY,
+) -> float:
     """The time of the predictions for the whole validation split, if they are calibrated on it."""
     if not reporter_of(job).calibrates:
         return 0.0
-    return _pass_seconds(job, setup, model, "valid", job.for_timing().answers)
+    return _pass_seconds(job, setup, model, "valid", job.for_timing().answers, longest)
 
 
-def report_seconds(job: AnyTask, setup: TrainSetup, model: nn.Module | None = None) -> float:
+def report_seconds(
+    job: AnyTask,
+    setup: TrainSetup,
+    model: nn.Module | None = None,
+    longest: float = LONGEST_TRY,
+) -> float:
     """The time of the predictions for the report, with the configured search.
 
     Scoring is not included, as it takes far longer on the output of an untrained model.
     """
     split = "test" if len(job.lengths("test")) else "valid"
-    return _pass_seconds(job, setup, model, split, job.for_timing().answers)
+    return _pass_seconds(job, setup, model, split, job.for_timing().answers, longest)
 
 
 def _pass_seconds(
@@ -256,6 +411,7 @@ def _pass_seconds(
     model: nn.Module | None,
     split: str,
     evaluate: Callable[[nn.Module, Iterable[SomeBatch]], object],
+    longest: float,
     max_rows: int | None = None,
 ) -> float:
     """The time of evaluating a split, or a sample of it, from batches of all lengths."""
@@ -274,7 +430,7 @@ def _pass_seconds(
             evaluate(model, [batch])
         spent += time.perf_counter() - started
         tokens += int(lengths[rows].sum())
-        if spent >= LONGEST_TRY:
+        if spent >= longest:
             break
     return spent * int(lengths.sum()) / tokens
 

@@ -5,6 +5,7 @@ job without a baseline, or without tables of its own, omits those methods. A job
 cross-validated has a `PoolingReporter`.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -53,12 +54,15 @@ class Reporter(ABC, Generic[SomeTask, Answers]):
         compared_unit: What two systems are compared on, one by one: a row, or a piece of text.
         validated_unit: What validation reads, one by one: a row, or a window of a text.
         calibrates: Whether `calibrate` fits something to the validation rows.
+        seconds: How long `complete` and `baseline` may take, about; the cheapest of what they try
+            runs in any case.
     """
 
     score_names: ClassVar[Sequence[str]]
     compared_unit: ClassVar[str] = "row"
     validated_unit: ClassVar[str] = "row"
     calibrates: bool = False
+    seconds: float = math.inf
 
     def __init__(self, task: SomeTask) -> None:
         self.task = task

@@ -5,6 +5,7 @@ asserts. Numbers are read from the device only when they are reported.
 """
 
 import gc
+import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -114,10 +115,14 @@ def run_steps(
                 meters = Meters(device, idle_since=meters.ended)
             if reports and (device.type != "cuda" or setup.saves(progress.step)):
                 yield from reports_of(closed, progress, setup, task)
-                yield from save_and_validate(state, model, task, setup, stop)
+                due = save_and_validate(state, model, task, setup, stop)
+                yield from timed_pause(due, setup) if setup.validates(progress.step) else due
                 if progress.step % TRIM_EVERY < setup.train.log_every:
                     memory.trim_heap(device)
                 meters = Meters(device)
+            if reports and setup.length is not None and not is_finished(progress, setup):
+                to_come = (setup.steps - progress.step) // setup.validate_every
+                setup.length.revise(progress.step, to_come)
             if should_stop(stop, reports):
                 yield from reports_of(closed, progress, setup, task)
                 save_before_stopping(state, setup, meters, reports)
@@ -125,6 +130,14 @@ def run_steps(
         return None
     finally:
         stream.close()
+
+
+def timed_pause(events: Iterator[Event], setup: TrainSetup) -> Iterator[Event]:
+    """Pass on the events of a validation, and count its time where training ends by the clock."""
+    started = time.monotonic()
+    yield from events
+    if setup.length is not None:
+        setup.length.add_pause(time.monotonic() - started)
 
 
 def reports_of(

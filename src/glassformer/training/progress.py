@@ -23,7 +23,8 @@ class Progress:
         losses: The validation losses of these, by step as text; they break ties.
         stale: Validations since the best one.
         stopped: Whether patience ran out (early stopping).
-        seconds: Training time, over all resumptions.
+        seconds: Time of the steps, over all resumptions.
+        wall: Time of the training with its validations and checkpoints, over all resumptions.
         halvings: How often the learning rate was halved because training diverged.
         micro_batches: How many micro-batches each batch is split into to fit in memory.
         since: Sums since the last report, if training was stopped between two reports.
@@ -38,6 +39,7 @@ class Progress:
     stale: int = 0
     stopped: bool = False
     seconds: float = 0.0
+    wall: float = 0.0
     halvings: int = 0
     micro_batches: int = 1
     since: list[float] = field(default_factory=list)
@@ -75,8 +77,10 @@ def _check_values(progress: Progress) -> None:
     for score, step in progress.best:
         if type(step) is not int or not 0 < step <= progress.step or not _is_number(score):
             raise ValueError(f"best cannot contain {[score, step]}")
-    if not _is_number(progress.seconds) or not 0 <= progress.seconds < math.inf:
-        raise ValueError(f"seconds cannot be {progress.seconds!r}")
+    for name in ("seconds", "wall"):
+        value = getattr(progress, name)
+        if not _is_number(value) or not 0 <= value < math.inf:
+            raise ValueError(f"{name} cannot be {value!r}")
     if not all(map(_is_number, progress.losses.values())):
         raise ValueError(f"losses cannot be {progress.losses!r}")
     if not all(map(_is_number, progress.since)):

@@ -1,13 +1,78 @@
-"""The resolved settings of a training run, and the events that the loop yields."""
+"""The resolved settings of a training run, its length, and the events that the loop yields."""
 
+import math
+import time
+from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
+from glassformer import processes
 from glassformer.config import DataConfig, TrainConfig
 from glassformer.training.machine import Machine
 
 VALIDATIONS = 10  # in a run, unless train.validate_every is set
 FEWEST_STEPS = 300  # unless train.steps is set
+CLOSE = 0.02  # of the steps to come: smaller corrections of a length are not worth making
+RECENT = 0.2  # of the steps done, from which the pace is measured
+SETTLED = 0.75  # of all steps: from here on the learning rate is low, and no steps are added
+
+
+class Mark(NamedTuple):
+    """A moment of a training: steps done, and seconds spent on steps alone."""
+
+    step: int
+    seconds: float
+
+
+class TimedLength:
+    """The number of steps of a training that ends by the clock.
+
+    It starts from a guess and is revised at every report, by the pace of the last steps: the
+    learning rate, which follows the number of steps, always decays to its end.
+
+    Attributes:
+        steps: All steps, as planned by now.
+
+    Args:
+        until: When to end, by `time.monotonic`.
+        pause: Seconds of a validation and a checkpoint, until they are measured.
+    """
+
+    def __init__(self, steps: int, until: float, pause: float = 0.0) -> None:
+        self.steps, self.until, self.pause = steps, until, pause
+        self.paused = 0.0
+        self.marks: deque[Mark] = deque()
+
+    def add_pause(self, seconds: float) -> None:
+        """Count a validation with its checkpoint, which takes no steps."""
+        self.paused += seconds
+        self.pause = seconds
+
+    def revise(self, step: int, pauses: int) -> None:
+        """Fit the number of steps to the time left after this step; all processes agree.
+
+        Args:
+            pauses: Validations to come.
+        """
+        now = time.monotonic()
+        if self.marks and step <= self.marks[-1].step:  # training went back
+            self.marks.clear()
+        self.marks.append(Mark(step, now - self.paused))
+        first = self.marks[0]
+        while len(self.marks) > 2 and self.marks[1].step <= step * (1 - RECENT):
+            self.marks.popleft()
+            first = self.marks[0]
+        if first.step == step:
+            return
+        pace = (self.marks[-1].seconds - first.seconds) / (step - first.step)
+        left = self.until - now - self.pause * max(1, pauses)
+        fitting = step + max(1, math.floor(left / max(pace, 1e-9)))
+        if abs(fitting - self.steps) <= CLOSE * (self.steps - step):
+            fitting = self.steps
+        if fitting > self.steps and step > SETTLED * self.steps:
+            fitting = self.steps
+        self.steps = max(step + 1, int(processes.broadcast(str(fitting))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +81,7 @@ class TrainSetup:
 
     Args:
         checkpoints: The folder for checkpoints; None saves none.
+        length: Ends training by the clock; None for the steps of the settings.
     """
 
     train: TrainConfig
@@ -23,10 +89,13 @@ class TrainSetup:
     machine: Machine
     seed: int
     checkpoints: Path | None = None
+    length: TimedLength | None = None
 
     @property
     def steps(self) -> int:
         """Total number of steps."""
+        if self.length is not None:
+            return self.length.steps
         if self.train.steps is None:
             raise ValueError("train.steps is not set; set it before training")
         return self.train.steps
@@ -36,10 +105,14 @@ class TrainSetup:
         """How many of the best checkpoints are kept."""
         return max(self.train.keep, self.train.average)
 
+    @property
+    def validate_every(self) -> int:
+        """Steps between two validations."""
+        return self.train.validate_every or max(1, -(-self.steps // VALIDATIONS))
+
     def validates(self, step: int) -> bool:
         """Whether the model is validated after this step."""
-        every = self.train.validate_every or max(1, -(-self.steps // VALIDATIONS))
-        return step % every == 0 or step == self.steps
+        return step % self.validate_every == 0 or step == self.steps
 
     def saves(self, step: int) -> bool:
         """Whether a checkpoint is saved after this step."""

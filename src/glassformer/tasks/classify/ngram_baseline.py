@@ -84,6 +84,7 @@ class NgramBaseline:
     """A fitted baseline: `described` says what was chosen, `seconds` how long it took.
 
     Attributes:
+        cut_short: Whether time was over before all settings were tried.
         valid_logits: Of the validation rows, each by the setting that suits the others best: those
             of the chosen setting are too good, since these rows chose it.
     """
@@ -94,6 +95,7 @@ class NgramBaseline:
     multi_label: bool
     seconds: float
     valid_logits: Float[np.ndarray, "N C"] = field(repr=False)
+    cut_short: bool = False
 
     @classmethod
     def fit(
@@ -104,12 +106,15 @@ class NgramBaseline:
         valid_labels: Labels,
         classes: int,
         class_weights: Float[np.ndarray, " C"] | None = None,
+        most_seconds: float = math.inf,
     ) -> "NgramBaseline":
         """Learn from the training rows; choose on the validation rows, if there are any.
 
         Args:
             labels: One class a row, or a 0 or 1 for every class (multi-label).
             class_weights: What a row of each class counts; if multi-label, what having it does.
+            most_seconds: After which no further setting is tried. The first always is, and time
+                is left for one more fit, to all rows.
         """
         if not len(texts) or len(texts) != len(labels):
             raise ValueError(
@@ -121,14 +126,17 @@ class NgramBaseline:
         rounds = ROUNDS if len(some) == len(texts) else MANY_ROWS_ROUNDS
         valid = valid_texts, valid_labels, classes, rounds, class_weights
         search = Search([texts[row] for row in some], labels[some], *valid)
+        fits = 1.0 + len(texts) / len(some) * (1.0 if len(some) == len(texts) else 2.0)
+        search.last_start, search.fits_to_come = began + most_seconds, fits
         best = search.best(combinations_for(texts, search.members.shape[1]))
+        cut_short = search.cut_short
         if len(some) < len(texts):
             search = Search(texts, labels, *valid)
             best = search.attempt(best.setting)
         temperature = fit_temperature(best.logits, valid_labels) if len(valid_texts) else 1.0
         seconds = time.perf_counter() - began
         unbiased = unbiased_logits(search.tried, valid_labels)
-        return cls(best, temperature, classes, labels.ndim == 2, seconds, unbiased)
+        return cls(best, temperature, classes, labels.ndim == 2, seconds, unbiased, cut_short)
 
     def refitted(
         self,
@@ -193,6 +201,8 @@ class Search:
         self.counted: dict[Analyser, tuple[NgramCounts, Matrix]] = {}
         self.tried: list[Float[np.ndarray, "N C"]] = []  # the validation logits of each attempt
         self.work = WORK
+        self.last_start, self.fits_to_come = math.inf, 1.0  # by `time.perf_counter`; of all rows
+        self.slowest, self.cut_short = 0.0, False
 
     def best(self, combinations: Sequence[tuple[Analyser, ...]]) -> Trial:
         """The analysers first, then the strength, then whether idf helps.
@@ -231,10 +241,14 @@ class Search:
         """The better of what there is and another setting, if there is work left to try it."""
         if self.work <= 0:
             return best
+        if time.perf_counter() + self.fits_to_come * self.slowest > self.last_start:
+            self.cut_short = True
+            return best
         return max(best, self.attempt(setting), key=lambda trial: trial.quality)
 
     def attempt(self, setting: Setting) -> Trial:
         """Fit one setting and see how it does."""
+        began = time.perf_counter()
         counted = [
             self._counted(analyser, len(setting.analysers)) for analyser in setting.analysers
         ]
@@ -248,6 +262,7 @@ class Search:
         scores = linear(setting.features(counts, valid))
         logits = logits_of(scores, self.classes, self.multi_label)
         self.tried.append(logits)
+        self.slowest = max(self.slowest, time.perf_counter() - began)
         return Trial(setting, linear, counts, logits, quality_of(logits, self.valid_labels))
 
     def _counted(self, analyser: Analyser, analysers: int) -> tuple[NgramCounts, Matrix]:

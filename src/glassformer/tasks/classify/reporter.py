@@ -32,6 +32,7 @@ from glassformer.tasks.shared.ngrams import (
 BASELINE_TRY = 3.0  # seconds, about, of a timed trial of the baseline
 TRIALS = 5  # settings that the baseline tries, about
 MOST_REFITTED = 50_000  # training rows; to more, the validation rows add too little to wait for
+CUT_SHORT = "n-grams with fewer settings: the time budget left no time to try all"
 ALONE = "Predictions are those of n-grams alone: the baseline is the model itself."
 LEARNED_MORE = (
     "N-grams, those of the baseline as well, learned the training and validation rows, the network "
@@ -58,7 +59,7 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
         stored.save(task.folder)
         blend.save(task.folder)
         task.stored, task.blend = stored, blend if blend.kept else None
-        return []  # the decision is in the report
+        return [CUT_SHORT] if fitted.cut_short else []  # the decision is in the report
 
     def plan_notes(self) -> list[str]:
         if not isinstance(self.task.inputs, TextInputs) or self.task.config.model.ngrams == "no":
@@ -123,7 +124,10 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
         numbers = samples.rows(split)
         known = self._known_rows(kept=self.task.blend is not None)
         _, notes = rows_learned_from(known, self.task.config.seed)
-        stored = self.task.stored or self._final(self._fit_ngrams(), kept=False)
+        if (stored := self.task.stored) is None:
+            fitted = self._fit_ngrams()
+            stored = self._final(fitted, kept=False)
+            notes = [*notes, *([f"{CUT_SHORT}."] if fitted.cut_short else [])]
         chances = stored.probabilities([samples[row]["text"] for row in numbers.tolist()])
         answers = ClassAnswers.of_probabilities(chances, label_ids[numbers])
         alone = ALONE if self.task.blend is not None and not self.task.blend.model else None
@@ -204,7 +208,8 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
             ([samples[row]["text"] for row in rows[split]], label_ids[rows[split]])
             for split in ("train", "valid")
         )
-        return NgramBaseline.fit(*train, *valid, len(self.task.labels.names), self._class_weights)
+        classes = len(self.task.labels.names)
+        return NgramBaseline.fit(*train, *valid, classes, self._class_weights, self.seconds)
 
     def _tuned_on(self, rows: int) -> int:
         """How many of so many rows settings are tried on, about."""

@@ -1,6 +1,7 @@
 """The baseline: an interpolated n-gram model of the same tokens."""
 
 import math
+import time
 from functools import partial
 from pathlib import Path
 
@@ -27,12 +28,23 @@ FILE = "baseline.safetensors"
 KEPT = 256 * 2**20  # bytes, at most
 
 
-def ngram_baseline(task: GenerateTask, split: str) -> Baseline[Likelihoods]:
-    """The model of the order that is best on the validation texts, and its answers."""
+def ngram_baseline(
+    task: GenerateTask, split: str, seconds: float = math.inf
+) -> Baseline[Likelihoods]:
+    """The model of the order that is best on the validation texts, and its answers.
+
+    Args:
+        seconds: In which no longer orders are tried than fit; the shortest always is.
+    """
+    began, tried_orders = time.perf_counter(), list[int]()
     texts, all_of_them = training_texts(task)
     chosen_on = "valid" if len(task.lengths("valid")) else split
     best, order, model = math.inf, 0, None
     for longest in ORDERS:
+        spent = time.perf_counter() - began
+        if tried_orders and spent * (1 + longest / sum(tried_orders)) > seconds:
+            break
+        tried_orders.append(longest)
         tried = NgramModel.learn(
             texts,
             vocab_size=task.tokenizer.size,
@@ -44,6 +56,8 @@ def ngram_baseline(task: GenerateTask, split: str) -> Baseline[Likelihoods]:
             best, order, model = bits, longest, tried
     assert model is not None
     notes = [] if all_of_them else [f"The baseline learned from {MOST_TOKENS:,} tokens."]
+    if tried_orders[-1] != ORDERS[-1]:
+        notes.append(f"The time budget left no time for n-grams longer than {tried_orders[-1]}.")
     save = None
     if model.bytes <= KEPT:
         save = partial(keep, model)

@@ -45,7 +45,7 @@ class GenerateReporter(Reporter[GenerateTask, Likelihoods]):
         return {"bits_per_byte": bits, "perplexity": perplexity, "loss": loss}
 
     def baseline(self, split: str) -> Baseline[Likelihoods]:
-        return ngram_baseline(self.task, split)
+        return ngram_baseline(self.task, split, self.seconds)
 
     def baseline_seconds(self) -> float:
         return baseline_seconds(self.task)

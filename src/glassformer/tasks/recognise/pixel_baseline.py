@@ -3,8 +3,10 @@
 A run keeps its weights in `pixels.safetensors`, used without scikit-learn.
 """
 
+import math
+import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,7 @@ SIDE = 32  # pixels of the longer side, at most
 STRENGTHS = (0.01, 0.1, 1.0)  # the inverse of the regularisation, as scikit-learn has it
 TUNED_ON = 5_000  # rows, to choose one
 ROUNDS = 200
+FEW = 500  # rows that are always learned from
 NEVER = -30.0  # the logit of a label that no training row has
 
 Images = UInt8[np.ndarray, "_ height width channels"]  # train and valid differ in number
@@ -43,12 +46,14 @@ class PixelBaseline:
     Attributes:
         multi: Whether an image has several labels.
         strength: The inverse of the regularisation.
+        rows: How many it learned from, if it was just fitted.
     """
 
     weights: Float[np.ndarray, "F C"]
     bias: Float[np.ndarray, " C"]
     multi: bool
     strength: float
+    rows: int = 0
 
     @staticmethod
     def fit(
@@ -57,8 +62,17 @@ class PixelBaseline:
         valid: Images,
         valid_labels: np.ndarray,
         classes: int,
+        seconds: float = math.inf,
     ) -> "PixelBaseline":
-        """Fit to the training rows with the strength that suits the validation rows."""
+        """Fit to the training rows with the strength that suits the validation rows.
+
+        Args:
+            seconds: About; with less than all rows take, it learns from some of them.
+        """
+        order = np.random.default_rng(0).permutation(len(images))  # files mostly go by label
+        if seconds < math.inf and len(images) > FEW:
+            order = order[: rows_in(images[order], labels[order], classes, seconds)]
+        images, labels = images[order], labels[order]
         features, best, least = pixel_features(images), STRENGTHS[-2], np.inf
         for strength in STRENGTHS if len(valid) else ():
             held = pixel_features(valid)
@@ -66,7 +80,7 @@ class PixelBaseline:
             tried = _fitted(features[some], labels[some], classes, strength)
             if (loss := log_loss(tried._logits(held), valid_labels)) < least:
                 best, least = strength, loss
-        return _fitted(features, labels, classes, best)
+        return replace(_fitted(features, labels, classes, best), rows=len(features))
 
     def probabilities(self, images: Images) -> Probabilities:
         """The probability of each label for each image."""
@@ -119,6 +133,19 @@ def _fitted(features: Features, labels: Labels, classes: int, strength: float) -
                 intercepts = np.append(0.0, intercepts)
             weights[:, places], bias[places] = coefficients.T, intercepts
     return PixelBaseline(weights, bias, multi, strength)
+
+
+def rows_in(images: Images, labels: Labels, classes: int, seconds: float) -> int:
+    """How many rows, in random order, can be learned from in this time, by a fit to a few."""
+    began = time.perf_counter()
+    _fitted(pixel_features(images[:FEW]), labels[:FEW], classes, STRENGTHS[-2])
+    passes = int(
+        (seconds / max(time.perf_counter() - began, 1e-9) - 1) * FEW
+    )  # rows, over all fits
+    tuning = len(STRENGTHS) * min(TUNED_ON, len(images))
+    if passes >= tuning + len(images):
+        return len(images)
+    return min(len(images), max(FEW, passes // (len(STRENGTHS) + 1)))
 
 
 def pixel_features(images: Images) -> Features:

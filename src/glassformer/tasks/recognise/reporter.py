@@ -20,14 +20,18 @@ class RecogniseReporter(LabelReporter[RecogniseTask]):
         train = chosen_rows(samples.rows("train"), MOST_ROWS, self.task.config.seed)
         valid = samples.rows("valid")
         fitted = PixelBaseline.fit(
-            *(images[train], label_ids[train], images[valid], label_ids[valid]), self.task.classes
+            *(images[train], label_ids[train], images[valid], label_ids[valid]),
+            self.task.classes,
+            self.seconds,
         )
         answers = ClassAnswers.of_probabilities(
             fitted.probabilities(images[numbers]), label_ids[numbers]
         )
         most = len(samples.rows("train"))
-        notes = [f"The baseline learned from {MOST_ROWS:,} of {most:,} training rows."]
-        few = most > MOST_ROWS
+        notes = [f"The baseline learned from {fitted.rows:,} of {most:,} training rows."]
+        if fitted.rows < len(train):
+            notes.append("All of them would take longer than the time budget leaves.")
+        few = most > fitted.rows
         chosen = f"logistic regression, C = {fitted.strength:g}"
         return Baseline("pixels", chosen, answers, notes if few else [], fitted.save)
 

@@ -1,5 +1,7 @@
 """The report of `recommend`: ratings and lists, beside popularity, item means and least squares."""
 
+import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -79,7 +81,7 @@ class RecommendReporter(Reporter[RecommendTask, Recommended]):
     def baseline(self, split: str) -> Baseline[Recommended]:
         """Least squares with the rank and ridge that are best on the validation rows."""
         simple = SimpleRecommenders(self.task)
-        rank, ridge, scorer = simple.best_least_squares()
+        rank, ridge, scorer = simple.best_least_squares(self.seconds)
         chosen, answers = f"rank {rank}, ridge {ridge:g}", simple.answers(scorer, split)
         return Baseline("matrix factorisation", chosen, answers, save=scorer.save)
 
@@ -135,11 +137,15 @@ class SimpleRecommenders:
         order = rows.mean + 1e-9 * popular
         return {"popularity": lambda asked: order, "item mean": lambda asked: means}
 
-    def best_least_squares(self) -> tuple[int, float, LeastSquares]:
-        """Least squares with the best rank and ridge."""
+    def best_least_squares(self, seconds: float = math.inf) -> tuple[int, float, LeastSquares]:
+        """Least squares with the best rank and ridge of those that fit into the time."""
         rows, found = self.rows(), list[tuple[float, int, float, LeastSquares]]()
+        began = time.perf_counter()
         for rank in RANKS:
             for ridge in RIDGES:
+                spent = time.perf_counter() - began
+                if found and spent * (1 + 1 / len(found)) > seconds:
+                    continue
                 scorer = LeastSquares.fit(rows, rank, ridge)
                 value = self.answers(scorer, "valid").values().get(self.task.goal, 0.0)
                 found.append((value if self.task.explicit else -value, rank, ridge, scorer))

@@ -19,6 +19,7 @@ from glassformer.tasks.translate.sections import Rows, translation_sections
 from glassformer.tasks.translate.stored_memory import StoredMemory
 from glassformer.tasks.translate.task import TranslateTask
 
+FEW_ROWS = 1000  # that the baseline knows in any case
 LOOKED_AT = 500  # rows from which lengths are estimated
 TER_SECONDS = 1.3e-6  # per row, times the cube of its words; measured with good answers
 
@@ -73,6 +74,13 @@ class TranslateReporter(PoolingReporter[TranslateTask, Translations]):
         samples = self._samples()
         numbers = samples.rows(split).tolist()
         train, notes = rows_learned_from(samples.rows("train"), self.task.config.seed)
+        readable = int(min(self.seconds / self.seconds_a_row(len(numbers)), len(train)))
+        if len(train) > max(FEW_ROWS, readable):
+            train = train[:: -(-len(train) // max(FEW_ROWS, readable))]
+            notes = [
+                f"The baseline knows {len(train):,} training rows: more take longer than the time "
+                f"budget leaves."
+            ]
         stored = StoredMemory(
             {
                 language: (self.sources(rows), [self.task.right_answers(row)[0] for row in rows])
@@ -97,8 +105,13 @@ class TranslateReporter(PoolingReporter[TranslateTask, Translations]):
         test, valid = (self.task.samples.rows(split) for split in ("test", "valid"))
         held_out = test if len(test) else valid
         known = min(len(self.task.samples.rows("train")), MOST_ROWS)
-        memory = 1.0 + 5e-5 * known + 3e-8 * known * len(held_out)
+        memory = 1.0 + known * self.seconds_a_row(len(held_out))
         return memory + 2 * self.scoring_seconds(held_out)
+
+    @staticmethod
+    def seconds_a_row(held_out: int) -> float:
+        """Estimated time of the translation memory for each row that it knows."""
+        return 5e-5 + 3e-8 * held_out
 
     def scoring_seconds(self, rows: Int[np.ndarray, " rows"]) -> float:
         """Estimated time of scoring: TER grows with the cube of the number of words."""

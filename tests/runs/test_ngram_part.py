@@ -11,7 +11,9 @@ import torch
 
 import glassformer
 from glassformer.errors import GlassformerError
+from glassformer.runs import api
 from glassformer.runs.folds import Fold, pooled_parts
+from glassformer.runs.listing import list_runs_in
 from glassformer.runs.report import OURS
 from glassformer.tasks.classify import contributions, reporter
 from glassformer.tasks.classify.blend import Blend, NgramPart
@@ -257,3 +259,61 @@ def test_a_fold_without_ngrams_counts_as_it_is():
     pooled = pooled_parts([Fold(Parts(), [], one, None, []) for one in answers])[ALONE]
     assert pooled.logits.tolist() == [*logits.tolist(), *(3 * logits).tolist()]
     assert (both.logits == 0).all()
+
+
+# A run that n-grams alone answer for
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """Of so few validation rows that they cannot decide."""
+    return train(tmp_path_factory.mktemp("alone"), list(reviews(61)))
+
+
+def test_where_ngrams_alone_answer_the_network_is_not_kept(alone, tmp_path, monkeypatch):
+    assert not alone.folder.keeps_network
+    there = {path.name for path in alone.folder.path.iterdir()}
+    assert not there & {"checkpoints", "initial.safetensors", "refit"}
+    assert alone.folder.model.stat().st_size < 1000
+    with monkeypatch.context() as patch:
+        patch.setattr(api, "drop_unneeded", lambda *_: None)  # as earlier versions left it
+        whole = train(tmp_path, list(reviews(61)))
+    assert whole.folder.keeps_network
+    texts = [row["text"] for row in reviews(5)]
+    found = alone.predict(texts)
+    for others in (whole.predict(texts), alone.predict(texts, baseline=True)):
+        assert [one.text for one in found] == [one.text for one in others]
+        sure = [one.confidence for one in others]
+        assert [one.confidence for one in found] == pytest.approx(sure, abs=1e-6)
+    assert [one.text for one in found] == [row["label"] for row in reviews(5)]
+
+
+def test_a_run_without_its_network_is_finished_and_whole(alone):
+    [listed] = list_runs_in(alone.folder.path)
+    assert listed.state == "finished"
+    with pytest.raises(GlassformerError, match="already finished"):
+        glassformer.resume(alone.folder.path, quiet=True)
+    rows = list(reviews(20))
+    assert alone.evaluate(rows).scores["accuracy"].value == 1
+
+
+def test_what_needs_the_network_says_that_it_was_not_kept(alone, tmp_path):
+    found = alone.explain(next(iter(reviews()))["text"])
+    assert found.method in ("occlusion", "ngrams")
+    assert "The run did not keep its network, which takes no part." in found.notes
+    assert found.attention == ()
+    with pytest.raises(GlassformerError, match=r"its network was not kept .* it has no heads"):
+        alone.heads  # noqa: B018
+    with pytest.raises(GlassformerError, match="which this run did not keep"):
+        alone.predictor.embed(alone.model, ["a film"])
+    with pytest.raises(GlassformerError, match=r"its network was not kept .* start from another"):
+        glassformer.train(
+            "classify", list(reviews(61)), run=tmp_path / "x", from_=alone.folder.path, steps=1
+        )
+
+
+def test_a_second_training_is_left_out_where_ngrams_alone_answer(tmp_path, capsys):
+    train(tmp_path, list(reviews(61)), train__refit=True, quiet=False)
+    told = capsys.readouterr().err
+    assert "no second training on all rows: n-grams alone make the predictions" in told
+    assert "n-grams alone answer, so the network is not kept" in told

@@ -2,12 +2,14 @@
 
 import json
 import signal
+import sys
 
 import pytest
 from quick import quickly
 from small_runs import learn, same, weights, write_reviews
 
 import glassformer
+from glassformer.runs import stopping
 from glassformer.tasks.classify.task import ClassifyTask
 from glassformer.training.state import State
 
@@ -45,7 +47,7 @@ def _interrupts_end_it():
 
 
 @pytest.mark.usefixtures("_interrupts_end_it")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_inside_a_validation_ends_it_at_once(number, peace, tmp_path, monkeypatch):
     score, seen = ClassifyTask.score, []
 
@@ -66,6 +68,35 @@ def test_a_signal_inside_a_validation_ends_it_at_once(number, peace, tmp_path, m
     assert len(seen) == 1
     assert [line["step"] for line in log_of(tmp_path / "run")] == [2]
     assert resumed_like(peace, tmp_path / "run")
+
+
+def test_under_nohup_a_run_outlives_its_terminal():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with stopping.stopping(print) as stop:
+            signal.raise_signal(signal.SIGHUP)
+            assert not stop()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_a_closed_terminal_hangs_up_more_than_once_and_the_run_still_stops_gracefully(monkeypatch):
+    def gone(sentence):
+        raise OSError(5, "Input/output error")  # what writing to a closed terminal gives
+
+    nowhere = []
+    monkeypatch.setattr(stopping, "send_nowhere", nowhere.append)
+
+    def train_until_stopped():
+        with stopping.stopping(gone) as stop:
+            for _ in range(2):
+                signal.raise_signal(signal.SIGHUP)
+            assert stop()
+
+    with pytest.raises(SystemExit) as ended:
+        train_until_stopped()
+    assert ended.value.code == 128 + signal.SIGHUP
+    assert nowhere == [sys.stdout, sys.stderr]  # nothing more is written there
 
 
 def test_a_validation_that_was_logged_and_not_saved_is_logged_once(peace, tmp_path, monkeypatch):

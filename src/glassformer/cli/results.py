@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from rich.table import Table
@@ -10,8 +11,10 @@ from glassformer import processes
 from glassformer.metrics.paired import Comparison
 from glassformer.reports.record import SOME_ROWS
 from glassformer.reports.wording import BASELINE_WINS, chance, score_rows, written
+from glassformer.runs.display import in_bytes
 from glassformer.runs.evaluation import Evaluation
 from glassformer.runs.folder import read_json
+from glassformer.runs.listing import prunable, size_of
 from glassformer.runs.recipes import Recipe
 from glassformer.runs.run import Run
 from glassformer.terminal import Terminal, print_json, printable
@@ -57,9 +60,20 @@ def show_run(run: Run, *, as_json: bool, more: Mapping[str, Any] | None = None) 
     console.say(f"Report: {path / 'report.html'}")
     use = f'glassformer predict {shlex.quote(str(path))} "{run.predictor.example()}"'
     console.say(f"Use it: {use}")
+    console.say(size_line(path))
     for note in report["notes"]:
         if note.startswith(BASELINE_WINS):
             console.say(note, style="yellow")
+
+
+def size_line(path: Path) -> str:
+    """The size of a run's folder, and what of it predictions do not need."""
+    total, spare = size_of(path), sum(size for _, size in prunable(path))
+    line = f"Size: {in_bytes(total)}"
+    if not spare:
+        return line
+    prune = f"glassformer runs prune {shlex.quote(str(path))}"
+    return f"{line}, of which predictions do not need {in_bytes(spare)}: {prune}"
 
 
 def show_evaluation(found: Evaluation, run: Run, other: Run | None, *, as_json: bool) -> None:

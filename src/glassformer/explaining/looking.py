@@ -14,6 +14,8 @@ MOST_WEIGHTS = 2**26  # of all layers together: 256 MiB
 @torch.no_grad()
 def attention_of(subject: Subject) -> tuple[tuple[AttentionMap, ...], int]:
     """The weights of the layers, and how many of the first ones were left out for their size."""
+    if subject.by_ngrams_alone:
+        return (), 0
     with watching(subject.model) as (watched, maps):
         subject.scores(watched)
         room, left_out = MOST_WEIGHTS, 0

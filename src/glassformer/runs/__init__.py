@@ -18,12 +18,12 @@ model_size          models too large for the machine, refused before they are bu
 guessing            which jobs fit some data
 first_stage         the stage before a job's own, and rows without labels for it
 prepare             from raw data to a prepared run; how often and on how many rows it validates
-timing              time of a few measured steps; a time budget as a number of steps
+timing              time of a few measured steps; the time budget of a command
 forecast            predicted against actual time and memory
 speed               how fast a training was, and what held it up
 log                 training events, one JSON line each
 in_training         a run in training: how it learns, what it answers by now
-stopping            graceful stop on Ctrl-C and SIGTERM
+stopping            graceful stop on Ctrl-C, SIGTERM and SIGHUP
 fit                 training, from the start or from a checkpoint
 pretraining         a first stage, where a trial shows that it helps
 resplit             the same run with its samples in other splits

@@ -1,16 +1,24 @@
 """The verbs: train, resume, load. Everything the command line does is one of these first."""
 
 import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
 from glassformer import processes
 from glassformer.config.run import Config
 from glassformer.errors import GlassformerError
+from glassformer.files import remove
 from glassformer.runs.arguments import in_words, taking, training_arguments
-from glassformer.runs.checksums import REMADE, is_as_written, note_checksums, refuse_changed
+from glassformer.runs.checksums import (
+    REMADE,
+    forget_checksum,
+    is_as_written,
+    note_checksums,
+    refuse_changed,
+)
 from glassformer.runs.display import Display
-from glassformer.runs.fit import costs_in, fit
+from glassformer.runs.fit import FitResult, costs_in, fit
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.learning_curve import learning_curve
 from glassformer.runs.limits import folder_errors, within_limits
@@ -26,6 +34,7 @@ from glassformer.runs.run import Run
 from glassformer.runs.timing import Budget, steps_in, too_short
 from glassformer.runs.trained import open_folder
 from glassformer.training.machine import training_machine
+from glassformer.training.weights import write_tensors
 
 
 @taking(training_arguments)
@@ -140,6 +149,7 @@ def complete(run: Prepared, display: Display, budget: Budget | None = None) -> R
             if processes.is_first():
                 report_on(result, answers, folder, display, curve=curve, budget=budget)
                 note_checksums(folder.path)  # of the report
+                drop_unneeded(result, folder, display)
     except BaseException as error:
         hint = f"resume with: glassformer resume {shlex.quote(str(folder.path))}"
         if not isinstance(error, Exception):  # Ctrl-C or SIGTERM
@@ -148,6 +158,22 @@ def complete(run: Prepared, display: Display, budget: Budget | None = None) -> R
             raise GlassformerError(f"another process of this training run died; {hint}") from None
         raise
     return Run(folder.path, device=result.config.machine.device, model=folder.own_model)
+
+
+def drop_unneeded(result: FitResult, folder: RunFolder, display: Display) -> None:
+    """Remove from a finished run what neither predicts nor resumes.
+
+    Where n-grams alone answer, that is the network, unless a study is to compare networks.
+    """
+    shutil.rmtree(folder.pretrain.checkpoints, ignore_errors=True)
+    if result.task.needs_network or not result.config.baseline:
+        return
+    forget_checksum(folder.path, folder.model.name)
+    write_tensors({}, folder.model)
+    for path in (folder.checkpoints, folder.initial, folder.pretrain.path):
+        remove(path)
+    note_checksums(folder.path)
+    display.say("n-grams alone answer, so the network is not kept; --set model.ngrams=no keeps it")
 
 
 def refuse_too_little(run: Prepared, display: Display, budget: Budget) -> None:

@@ -33,6 +33,13 @@ def renew_checksum(run: Path, name: str) -> None:
     write_json(known_checksums(run) | {name: checksum(run / name)}, run / CHECKSUMS)
 
 
+def forget_checksum(run: Path, name: str) -> None:
+    """Drop the checksum of a file that is about to be replaced."""
+    write_json(
+        {key: one for key, one in known_checksums(run).items() if key != name}, run / CHECKSUMS
+    )
+
+
 def drop_checksums(run: Path) -> None:
     """Drop the checksums of files that the end of training rewrites."""
     known = known_checksums(run)

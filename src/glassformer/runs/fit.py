@@ -34,7 +34,7 @@ from glassformer.runs.timing import (
 from glassformer.runs.warm_start import fresh_model
 from glassformer.tasks.job import AnyTask
 from glassformer.training.averages import mean
-from glassformer.training.checkpoints import checkpoint_weights, intact_best
+from glassformer.training.checkpoints import checkpoint_weights, intact_best, prune_checkpoints
 from glassformer.training.fsdp import gathered, is_sharded, shard
 from glassformer.training.loader import evaluation_rows, load_for_evaluation
 from glassformer.training.machine import Machine, choose_machine, training_machine
@@ -113,6 +113,7 @@ def fit(
     if processes.is_first():
         drop_checksums(folder.path)
     kept = keep_weights(state, task, setup, folder)
+    prune_checkpoints(folder.checkpoints, progress, finished=True)
     display.say(f"trained for {clock(progress.wall)}; kept step {listed(kept)}")
     forecaster.report(folder, display)
     model = gathered_model(state.model, task, config, folder)

@@ -10,7 +10,7 @@ checkpoints/         to resume from
 metrics.jsonl        training events, one JSON line each
 refit.jsonl          those of a second training on all labelled rows
 board/               the same for TensorBoard
-model.safetensors    the trained model
+model.safetensors    the trained model; empty where n-grams alone answer
 report.json, .html   scores beside a baseline
 faithfulness.json    how far explanations can be trusted, once it was measured
 checksums.json       to detect changed files
@@ -102,6 +102,15 @@ class RunFolder:
     def is_finished(self) -> bool:
         """Whether there is a report, and a readable model."""
         return self.report.exists() and is_readable(self.model)
+
+    @property
+    def keeps_network(self) -> bool:
+        """Whether the trained model has weights; it has none where n-grams alone answer."""
+        try:
+            with safe_open(self.model, framework="numpy") as file:
+                return bool(list(file.keys()))
+        except (OSError, SafetensorError):
+            return True
 
     def config(self) -> Config:
         """The configuration."""

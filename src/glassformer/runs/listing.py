@@ -49,11 +49,11 @@ def prunable(home: Path) -> Iterator[tuple[Path, int]]:
         if _is_intact(RunFolder(path)) and not is_locked(path):
             for name in ("checkpoints", "data", "initial.safetensors", "pretrain"):
                 if (path / name).exists():
-                    yield path / name, _size(path / name)
+                    yield path / name, size_of(path / name)
     for left in sorted(home.glob(".*.new-*")):
         named = re.fullmatch(LEFT_BEHIND, left.name)
         if named and not _is_alive(int(named["process"])):
-            yield left, _size(left)
+            yield left, size_of(left)
 
 
 def prune(path: Path) -> None:
@@ -95,8 +95,8 @@ def _listed(path: Path) -> Listed:
         job = str(read_config_values(folder.config_file)["job"])
         scores = folder.read_report().get("scores", {})
     except GlassformerError as error:
-        return Listed(path, "?", str(error), "", _size(path))
-    return Listed(path, job, _state(folder), _first(scores), _size(path))
+        return Listed(path, "?", str(error), "", size_of(path))
+    return Listed(path, job, _state(folder), _first(scores), size_of(path))
 
 
 def _state(folder: RunFolder) -> str:
@@ -128,6 +128,7 @@ def _is_alive(process: int) -> bool:
     return True
 
 
-def _size(path: Path) -> int:
+def size_of(path: Path) -> int:
+    """The bytes of a file, or of all files in a folder."""
     files = [path] if path.is_file() else [p for p in path.rglob("*") if p.is_file()]
     return sum(p.stat().st_size for p in files)

@@ -41,6 +41,9 @@ def refit(
         display.say(f"not trained again on all rows: there are no {missing} rows")
         return result
     path = folder.path / "refit"
+    if processes.broadcast("" if result.task.needs_network else "alone"):
+        display.say("no second training on all rows: n-grams alone make the predictions")
+        return result
     steps = steps_again(result, lengths)
     seconds = FITS * steps * result.seconds / max(1, result.steps)
     why = "" if path.exists() else budget.left_out("no second training on all rows", seconds)

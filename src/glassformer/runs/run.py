@@ -37,7 +37,7 @@ from glassformer.runs.trained import (
     partial_predictions,
     predictions,
 )
-from glassformer.runs.warm_start import refuse_untrained
+from glassformer.runs.warm_start import NETWORK_NOT_KEPT, refuse_untrained
 from glassformer.tasks import JOBS
 from glassformer.tasks.job import AnyTask
 from glassformer.tasks.predictor import Partial, Prediction, Predictor, refuse_foreign_options
@@ -297,6 +297,8 @@ class Run:
     @cached_property
     def heads(self) -> RunHeads:
         """Where the heads of the model look, what they are worth, and which of them can go."""
+        if not self.folder.keeps_network:
+            raise GlassformerError(f"{self.folder.path}: {NETWORK_NOT_KEPT}; it has no heads")
         return RunHeads(model=self.model.eval(), predictor=self.predictor, opened=self._opened)
 
     @in_words

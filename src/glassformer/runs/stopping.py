@@ -1,4 +1,7 @@
-"""Signals during training: the first stops it gracefully, the second immediately."""
+"""Signals during training: the first stops it gracefully, the second immediately.
+
+SIGHUP, which a closed terminal sends, stops it gracefully however often it comes.
+"""
 
 import signal
 import sys
@@ -8,8 +11,10 @@ from contextlib import contextmanager
 from types import FrameType
 
 from glassformer import processes
+from glassformer.files import send_nowhere
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+HANGUP = getattr(signal, "SIGHUP", None)  # when a terminal is closed; Windows has none
+SIGNALS = tuple(filter(None, (signal.SIGINT, signal.SIGTERM, HANGUP)))
 
 
 class Stopping:
@@ -24,12 +29,14 @@ class Stopping:
 
 @contextmanager
 def stopping(say: Callable[[str], None]) -> Iterator[Stopping]:
-    """Turn Ctrl-C and SIGTERM into a request to stop; on exit the signal takes effect."""
+    """Turn Ctrl-C, SIGTERM and SIGHUP into a request to stop; on exit the signal takes effect."""
     state = Stopping()
     if threading.current_thread() is not threading.main_thread():
         yield state
         return
     before = {number: signal.getsignal(number) for number in SIGNALS}
+    if before.get(HANGUP) is signal.SIG_IGN:  # nohup: the run outlives its terminal
+        del before[HANGUP]
 
     def restore() -> None:
         for number, handler in before.items():
@@ -38,12 +45,18 @@ def stopping(say: Callable[[str], None]) -> Iterator[Stopping]:
     def request_stop(number: int, frame: FrameType | None) -> None:
         if state.signal is None:
             state.signal = number
-            say("stopping after this step, with a checkpoint; repeat to stop immediately")
+            try:
+                say("stopping after this step, with a checkpoint; repeat to stop immediately")
+            except OSError:  # the terminal is gone
+                send_nowhere(sys.stdout)
+                send_nowhere(sys.stderr)
+        elif number == HANGUP:  # a terminal that is closed sends it more than once
+            return
         elif not processes.is_launched():  # which repeats every signal
             restore()
             signal.raise_signal(number)
 
-    for number in SIGNALS:
+    for number in before:
         signal.signal(number, request_stop)
     try:
         yield state

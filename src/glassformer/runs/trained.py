@@ -40,6 +40,8 @@ def open_folder(path: str | Path, model: OwnModel | None) -> RunFolder:
 def load_model(folder: RunFolder, config: Config, task: AnyTask, machine: Machine) -> nn.Module:
     """The trained model, on its device."""
     weights = read_tensors(folder.model)
+    if not weights:
+        return task.without_network().to(machine.device).eval()
     refuse_other_sizes(folder, config, weights)
     with within_limits(folder.path):
         model = fresh_model(task, config.seed)

@@ -16,6 +16,10 @@ from glassformer.training.weights import Weights, load_weights, read_tensors, we
 BODY = ("frontend", "encoder", "decoder")  # a model whose body does not fit is another model
 MEMBER = re.compile(r"\.members\.(\d+)")
 HASHED = ".grams."  # a table by hashes
+NETWORK_NOT_KEPT = (
+    "n-grams alone make its predictions, so its network was not kept (to keep one, train with "
+    "--set model.ngrams=no)"
+)
 READING = {"tokens": "frontend", "decoder": "encoder"}  # a language model, used to read
 
 
@@ -29,6 +33,7 @@ def start_from(model: nn.Module, origin: RunFolder, module: str | None) -> list[
     """
     refuse_untrained(origin)
     learned, own = read_tensors(origin.model), weights_of(model)
+    require(bool(learned), f"{origin.path}: {NETWORK_NOT_KEPT}; start from another run")
     if not {module_of(name) for name in learned} & {module_of(name) for name in own}:
         learned = {renamed(name): tensor for name, tensor in learned.items()}
     theirs, ours = members_in(learned), members_in(own)

@@ -158,6 +158,15 @@ class JobTask(Task[Batch, Output], Generic[Batch, Output, Answers]):
         """The work of a step, for each unit of work that its encoder does."""
         return 1.0
 
+    @property
+    def needs_network(self) -> bool:
+        """Whether its answers come from the trained network; if not, a run does not keep it."""
+        return True
+
+    def without_network(self) -> nn.Module:
+        """What stands for the network of a run that does not keep it: it says nothing."""
+        raise GlassformerError(f"{self.folder}: has no weights; copy the run again")
+
     def for_timing(self) -> "JobTask[Batch, Output, Answers]":
         """The same job, to be timed with a model that has learned nothing yet.
 

@@ -176,13 +176,18 @@ def checkpoint_weights(folder: Path, step: int) -> Weights:
     return read_group(home, "average" if averaged else "model")
 
 
-def prune_checkpoints(folder: Path, progress: Progress) -> None:
-    """Keep only the two newest and the best checkpoints; remove incomplete ones, too."""
+def prune_checkpoints(folder: Path, progress: Progress, *, finished: bool = False) -> None:
+    """Keep only the two newest and the best checkpoints; remove incomplete ones, too.
+
+    Args:
+        finished: Whether training has ended: the one before the newest is then of no use.
+    """
     if not processes.is_first():
         return
     older = [path for path in folder.glob("step-*") if step_of(path) < progress.step]
     before = max(map(step_of, older), default=progress.step)
-    wanted = {f"step-{n}" for n in (progress.step, before, *(step for _, step in progress.best))}
+    newest = (progress.step,) if finished else (progress.step, before)
+    wanted = {f"step-{n}" for n in (*newest, *(step for _, step in progress.best))}
     for path in (*folder.glob("step-*"), *folder.glob(".step-*")):
         if path.name not in wanted:
             remove_checkpoint(path)

@@ -15,7 +15,13 @@ VALIDATIONS = 10  # in a run, unless train.validate_every is set
 FEWEST_STEPS = 300  # unless train.steps is set
 CLOSE = 0.02  # of the steps to come: smaller corrections of a length are not worth making
 RECENT = 0.2  # of the steps done, from which the pace is measured
+REGULAR = 1.5  # times an interval of validations: a smaller change leaves it as it is
 SETTLED = 0.75  # of all steps: from here on the learning rate is low, and no steps are added
+
+
+def validation_interval(steps: int) -> int:
+    """Steps between two of the usual number of validations."""
+    return max(1, -(-steps // VALIDATIONS))
 
 
 class Mark(NamedTuple):
@@ -33,6 +39,7 @@ class TimedLength:
 
     Attributes:
         steps: All steps, as planned by now.
+        validate_every: Steps between two validations, if the settings leave that open.
 
     Args:
         until: When to end, by `time.monotonic`.
@@ -42,6 +49,7 @@ class TimedLength:
     def __init__(self, steps: int, until: float, pause: float = 0.0) -> None:
         self.steps, self.until, self.pause = steps, until, pause
         self.paused = 0.0
+        self.validate_every = validation_interval(steps)
         self.marks: deque[Mark] = deque()
 
     def add_pause(self, seconds: float) -> None:
@@ -73,6 +81,9 @@ class TimedLength:
         if fitting > self.steps and step > SETTLED * self.steps:
             fitting = self.steps
         self.steps = max(step + 1, int(processes.broadcast(str(fitting))))
+        interval = validation_interval(self.steps)
+        if not 1 / REGULAR <= interval / self.validate_every <= REGULAR:
+            self.validate_every = interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +119,9 @@ class TrainSetup:
     @property
     def validate_every(self) -> int:
         """Steps between two validations."""
-        return self.train.validate_every or max(1, -(-self.steps // VALIDATIONS))
+        if self.train.validate_every is not None:
+            return self.train.validate_every
+        return self.length.validate_every if self.length else validation_interval(self.steps)
 
     def validates(self, step: int) -> bool:
         """Whether the model is validated after this step."""

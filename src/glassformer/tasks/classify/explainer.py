@@ -24,7 +24,7 @@ from glassformer.tasks.classify.sequences import SequenceInputs
 from glassformer.tasks.classify.sound_explainer import SoundLabelExplainer
 from glassformer.tasks.classify.sounds import SoundInputs
 from glassformer.tasks.classify.stored_baseline import StoredBaseline
-from glassformer.tasks.classify.task import ClassifyTask
+from glassformer.tasks.classify.task import ClassifyTask, NoNetwork
 from glassformer.tasks.classify.texts import TextInputs
 from glassformer.tasks.explainer import Explainer
 from glassformer.tasks.shared.batches import TextBatch, text_batch
@@ -43,6 +43,7 @@ NGRAMS_TOO = (
 )
 ALONE = Blend(model=0.0, ngrams=1.0, kept=True, sentence="")
 NGRAMS_ALONE = "N-grams alone make the prediction: only occlusion and `ngrams` explain it."
+NOT_KEPT = "The run did not keep its network, which takes no part."
 
 
 class LabelExplainer(Explainer[ClassifyTask, str]):
@@ -123,6 +124,7 @@ class LabelledText(LabelSubject):
         self._settle(self.whole, target)
         if task.blend is not None:
             self.by_ngrams_alone = not task.blend.model
+            self.notes += (NOT_KEPT,) if isinstance(model, NoNetwork) else ()
             self.notes += (NGRAMS_ALONE if self.by_ngrams_alone else NGRAMS_TOO,)
         if isinstance(model, Classifier):  # rather than one of the user's own
             self.readers = self._readers(model)

@@ -12,12 +12,13 @@ from torch import nn
 from glassformer.core.layout import Layout
 from glassformer.data.jagged import Jagged
 from glassformer.data.text.tokenizer import LOSSLESS, Tokenizer
+from glassformer.errors import GlassformerError
 from glassformer.models.transformer import Classifier
 from glassformer.tasks.classify.contributions import Contributions, WithContributions
 from glassformer.tasks.classify.sequences import SequenceInputs, SequenceLabelPredictor
 from glassformer.tasks.classify.sounds import SoundBatch, SoundInputs
 from glassformer.tasks.classify.stored_baseline import StoredBaseline
-from glassformer.tasks.classify.task import ClassifyTask
+from glassformer.tasks.classify.task import ClassifyTask, NoNetwork
 from glassformer.tasks.classify.texts import TextInputs
 from glassformer.tasks.classify.votes import VotePredictor
 from glassformer.tasks.predictor import BaselinePredictor, Prediction
@@ -96,6 +97,11 @@ class TextLabelPredictor(NextBest, TextPredictor[ClassifyTask], Embedder):
     @torch.no_grad()
     def embed(self, model: nn.Module, texts: Sequence[str]) -> Float[np.ndarray, "N D"]:
         """What the labels of each text are scored by; of a long text, the mean of its pieces."""
+        if isinstance(model, NoNetwork):
+            raise GlassformerError(
+                "embeddings come from the network, which this run did not keep: n-grams alone make "
+                "its predictions; train with --set model.ngrams=no"
+            )
         assert isinstance(model, Classifier)
         device, found, rows = next(model.parameters()).device, [], []
         for batch in self._unlabelled(Jagged.of(self.tokenizer.encode(texts))):

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Int
-from torch import nn
+from jaxtyping import Float, Int
+from torch import Tensor, nn
 
 from glassformer.config.own_code import is_own
 from glassformer.config.run import Config
+from glassformer.core.layout import Layout
 from glassformer.data.samples import Samples
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
@@ -108,6 +109,15 @@ class ClassifyTask(LabelTask):
         found = Blend.load(self.folder)
         return found if found is not None and found.kept else None
 
+    @property
+    def needs_network(self) -> bool:
+        return self.blend is None or self.blend.model != 0
+
+    def without_network(self) -> nn.Module:
+        if self.needs_network:
+            return super().without_network()
+        return NoNetwork(self.classes)
+
     def combine(self, answers: ClassAnswers, split: str) -> ClassAnswers:
         if self.blend is None or answers.rows is None:
             return answers
@@ -125,6 +135,24 @@ class ClassifyTask(LabelTask):
             )
         part = NgramPart(self.stored.logits(texts), self.blend)
         return replace(answers, ngrams=part)
+
+
+class NoNetwork(nn.Module):
+    """Stands for a network that a run does not keep, where n-grams alone answer: all scores are 0.
+
+    Args:
+        classes: The number of labels.
+    """
+
+    def __init__(self, classes: int) -> None:
+        super().__init__()
+        self.scores = nn.Parameter(torch.zeros(classes), requires_grad=False)
+
+    def forward(
+        self, ids: Int[Tensor, "..."], *, layout: Layout, **call: Any
+    ) -> Float[Tensor, "B C"]:
+        """A zero for each label of each row."""
+        return self.scores.expand(layout.rows, -1)
 
 
 def inputs_of(config: Config) -> type[Inputs]:

@@ -67,13 +67,13 @@ def show_run(run: Run, *, as_json: bool, more: Mapping[str, Any] | None = None) 
 
 
 def size_line(path: Path) -> str:
-    """The size of a run's folder, and what of it predictions do not need."""
+    """The size of a run's folder, now and without what predictions do not need."""
     total, spare = size_of(path), sum(size for _, size in prunable(path))
-    line = f"Size: {in_bytes(total)}"
     if not spare:
-        return line
+        return f"Size: {in_bytes(total)}"
     prune = f"glassformer runs prune {shlex.quote(str(path))}"
-    return f"{line}, of which predictions do not need {in_bytes(spare)}: {prune}"
+    rest = in_bytes(total - spare)
+    return f"Size: {in_bytes(total)}; {rest} without checkpoints and data: {prune}"
 
 
 def show_evaluation(found: Evaluation, run: Run, other: Run | None, *, as_json: bool) -> None:

@@ -11,6 +11,7 @@ display             progress output
 settings            shorthands, defaults for models that need them, unused settings refused
 request             a training request, and the settings that follow from it
 arguments           a request as arguments in Python
+earlier_reading     what an earlier try has read, taken over by the next one
 new_folder          a new run folder, created complete or not at all
 warm_start          modules of a model that another run has trained
 trained             a trained model out of a folder; other runs that a job needs

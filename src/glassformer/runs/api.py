@@ -18,6 +18,7 @@ from glassformer.runs.checksums import (
     refuse_changed,
 )
 from glassformer.runs.display import Display
+from glassformer.runs.earlier_reading import keep_as_spare
 from glassformer.runs.fit import FitResult, costs_in, fit
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.learning_curve import learning_curve
@@ -31,7 +32,7 @@ from glassformer.runs.refit import refit
 from glassformer.runs.report import final_answers, report_on
 from glassformer.runs.request import TrainRequest
 from glassformer.runs.run import Run
-from glassformer.runs.timing import Budget, steps_in, too_short
+from glassformer.runs.timing import Budget, TooLittleTimeError, steps_in, too_short
 from glassformer.runs.trained import open_folder
 from glassformer.training.machine import training_machine
 from glassformer.training.weights import write_tensors
@@ -62,7 +63,12 @@ def run_training(
         display.say(f"run folder: {run.folder.path}")
         try:
             return complete(run, display, budget)
-        except GlassformerError:
+        except GlassformerError as error:
+            short = isinstance(error, TooLittleTimeError)
+            if short and processes.is_first() and keep_as_spare(run.folder.path):
+                raise TooLittleTimeError(
+                    f"{error}; what was read is kept in {run.folder.path} for the next try"
+                ) from None
             newest = [path.read_text() for path in run.folder.path.rglob("checkpoints/latest")]
             if processes.is_first() and not any(name != "step-0\n" for name in newest):
                 discard(run.folder)  # nothing trained is lost

@@ -14,6 +14,7 @@ from pathlib import Path
 from secrets import token_hex
 
 from glassformer.errors import GlassformerError
+from glassformer.runs.earlier_reading import is_spare
 from glassformer.runs.folder import RunFolder
 
 HOME = Path("runs")
@@ -24,7 +25,12 @@ def free_name(data: str) -> Path:
     """A folder under runs/ named after the data that does not exist yet."""
     stem = re.sub(r"[^\w-]+", "-", Path(data).name.split(".")[0]).strip("-") or "run"
     numbers = ["", *(f"-{n}" for n in range(2, 10_000))]
-    return next(HOME / (stem + n) for n in numbers if not (HOME / (stem + n)).exists())
+    return next(HOME / (stem + n) for n in numbers if is_free(HOME / (stem + n)))
+
+
+def is_free(path: Path) -> bool:
+    """Whether a run may be created there."""
+    return not path.exists() or is_spare(path)
 
 
 def refuse_existing(target: Path) -> None:
@@ -37,7 +43,7 @@ def refuse_existing(target: Path) -> None:
         exists = target.exists() and not (target.is_dir() and not any(target.iterdir()))
     except OSError as error:
         raise cannot_create(target, error) from None
-    if exists or target.is_symlink():
+    if (exists and not is_spare(target)) or target.is_symlink():
         folder = RunFolder(target)
         unfinished = folder.config_file.exists() and not folder.is_finished
         resume = f"resume it with `glassformer resume {shlex.quote(str(target))}`, or "

@@ -1,8 +1,10 @@
 """From raw data to a run folder that is ready to train."""
 
 import math
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 
 from torch import nn
 
@@ -17,6 +19,13 @@ from glassformer.files import write_json, write_text
 from glassformer.runs.arguments import command_of
 from glassformer.runs.checksums import note_checksums
 from glassformer.runs.display import Display
+from glassformer.runs.earlier_reading import (
+    Reading,
+    earlier_reading,
+    is_spare,
+    note_reading,
+    take_over,
+)
 from glassformer.runs.first_stage import add_unlabelled
 from glassformer.runs.folder import RunFolder, reporter_of
 from glassformer.runs.guessing import likelier_job, other_job
@@ -96,14 +105,22 @@ def prepare(
         refuse_untrained(RunFolder(request.origin))
     with within_limits(target), under_temporary_name(target) as path:
         folder = RunFolder(path, own_model=own_model)
-        samples = read_samples(config, folder, display, extends)
-        if suits:
-            config = request.resolve(samples)
-        with display.waiting("preparing samples"):
-            config = JOBS[config.job].task.prepare(config, samples, path, request.origin)
-            folder.open_task(config, None).index(samples, folder.data)
-        if config.data.unlabelled:
-            add_unlabelled(config, samples, folder, display)
+        asked, earlier = config, None
+        if extends and suits and not companions_of(config):
+            earlier = earlier_reading(asked, target.parent)
+        if earlier is not None:
+            config = reread(request, earlier, path, display)
+        else:
+            samples = read_samples(config, folder, display, extends)
+            if suits:
+                config = request.resolve(samples)
+            with display.waiting("preparing samples"):
+                config = JOBS[config.job].task.prepare(config, samples, path, request.origin)
+                folder.open_task(config, None).index(samples, folder.data)
+            if config.data.unlabelled:
+                add_unlabelled(config, samples, folder, display)
+            if suits and not companions_of(config):
+                note_reading(asked, config, samples, folder)
         task = folder.open_task(config, folder.data)
         for remark in reporter_of(task).remarks():
             display.say(remark)
@@ -129,8 +146,25 @@ def prepare(
         write_text((command or command_of(request)) + "\n", path / "command.txt")
         note_checksums(path)  # not of config.toml: training resolves open settings
         folder.write_config(config)
+        if is_spare(target):
+            shutil.rmtree(target)
     task.config, task.folder = config, target
     return Prepared(replace(folder, path=target), config, task, model)
+
+
+def reread(
+    request: TrainRequest, earlier: tuple[RunFolder, Reading], path: Path, display: Display
+) -> Config:
+    """Take over what an earlier try has read, and return the settings for it."""
+    source, reading = earlier
+    take_over(source, reading, path)
+    folder = RunFolder(path)
+    config = reading.config(request.resolve(Samples.open(folder.data)))
+    counts = folder.intake()["counts"]
+    splits = ", ".join(f"{count:,} {split}" for split, count in counts.items())
+    display.say(f"rows: {splits}, as {source.path} has read them: no file has changed since")
+    refuse_curve(config, counts)
+    return config
 
 
 def read_samples(config: Config, folder: RunFolder, display: Display, extends: bool) -> Samples:
@@ -148,7 +182,7 @@ def read_samples(config: Config, folder: RunFolder, display: Display, extends: b
     show_ingest(report, display)
     if (job := likelier_job(config.data, config.job)) is not None:
         display.say(f"these look like data for {job} rather than {config.job}")
-    refuse_curve(config, report)
+    refuse_curve(config, report.counts)
     examine_briefly(samples, config, display)
     added: list[str] = []
     if extends and (extended := extend(config, samples, display)):
@@ -207,9 +241,9 @@ def show_ingest(report: IngestReport, display: Display) -> None:
         display.say(f"left out: {rows} with {reason}, first {skipped.first}")
 
 
-def refuse_curve(config: Config, report: IngestReport) -> None:
+def refuse_curve(config: Config, counts: Mapping[str, int]) -> None:
     """Refuse a learning curve without validation rows before training."""
-    if config.curve and not report.counts.get("valid"):
+    if config.curve and not counts.get("valid"):
         raise GlassformerError(
             "--curve needs validation rows; give some with --valid or "
             "--set data.valid_share=0.1, or drop --curve"

@@ -54,7 +54,7 @@ def test_before_its_end_it_knows_what_training_reads(home, tmp_path, monkeypatch
     monkeypatch.setattr(api, "fit", kill)
     with pytest.raises(KilledError):
         learn(home / "x.csv", tmp_path / "run")
-    expected = SETTLED | {f"data/{name}.npy" for name in INDEX}
+    expected = SETTLED | {"reading.json"} | {f"data/{name}.npy" for name in INDEX}
     assert checksums(tmp_path / "run").keys() == expected
 
 

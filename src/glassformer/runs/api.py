@@ -176,7 +176,7 @@ def drop_unneeded(result: FitResult, folder: RunFolder, display: Display) -> Non
         return
     forget_checksum(folder.path, folder.model.name)
     write_tensors({}, folder.model)
-    for path in (folder.checkpoints, folder.initial, folder.pretrain.path):
+    for path in (folder.checkpoints, folder.pretrain.path):
         remove(path)
     note_checksums(folder.path)
     display.say("n-grams alone answer, so the network is not kept; --set model.ngrams=no keeps it")

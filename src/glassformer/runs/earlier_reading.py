@@ -137,11 +137,9 @@ def digest_of_sources(config: Config, samples: Samples) -> str | None:
         return None
     if any(isinstance(name, InMemory) for name in names):
         return None
-    return digest(line for name in names for line in states_of(Path(name))) + digest(
-        line
-        for path in (samples.values("path") if len(samples) and "path" in samples[0] else ())
-        for line in states_of(Path(path))
-    )
+    named = "path" in (samples.spools or samples[0])
+    paths = [*names, *(samples.values("path") if named else ())]
+    return digest(line for path in paths for line in states_of(Path(path)))
 
 
 def states_of(path: Path) -> Iterator[str]:

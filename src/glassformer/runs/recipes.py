@@ -22,6 +22,7 @@ from glassformer.reports import Report
 from glassformer.reports.wording import written
 from glassformer.runs.api import resume, run_training
 from glassformer.runs.display import Display
+from glassformer.runs.earlier_reading import is_spare
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.folds import column_of, pool, rows_with_folds
 from glassformer.runs.new_folder import free_name, refuse_existing
@@ -255,7 +256,11 @@ def _train(
 ) -> Run:
     """Train one stage after the other, from the last that was started before."""
     paths = _stage_paths(target, stages)
-    started = [n for n, path in enumerate(paths) if RunFolder(path).config_file.exists()]
+    started = [
+        number
+        for number, path in enumerate(paths)
+        if RunFolder(path).config_file.exists() and not is_spare(path)
+    ]
     for number in range(max(started, default=0), len(stages)):
         stage, path = stages[number], paths[number]
         options = {name: getattr(stage, name) for name in Stage.__dataclass_fields__}

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas
 import pytest
+from safetensors.numpy import save_file
 
 import glassformer as gf
 from glassformer import GlassformerError
@@ -171,6 +172,14 @@ def test_vectors_have_length_1_and_those_of_missing_texts_are_nan(run):
     named = run.embed(FRAME, columns={"text": "Title"})
     np.testing.assert_allclose(named[0], run.embed("dull"), atol=1e-5)
     assert run.embed([]).shape == (0, len(one))
+
+
+def test_a_run_that_keeps_no_network_has_no_vectors_but_still_predicts(run):
+    save_file({}, run.folder.model)
+    alone = gf.load(run.folder.path)
+    assert alone.predict("a bright film").text
+    with pytest.raises(GlassformerError, match=r"its network was not kept .* vectors come from"):
+        alone.embed("a bright film")
 
 
 @pytest.mark.parametrize("job", ["recognise", "translate", "generate", "recommend", "transcribe"])

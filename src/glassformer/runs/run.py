@@ -188,6 +188,11 @@ class Run:
             self.fast_model, Classifier | MaskedModel
         ):
             return
+        if not self.folder.keeps_network:
+            raise GlassformerError(
+                f"{self.folder.path}: {NETWORK_NOT_KEPT}; vectors come from the network, also of a "
+                f"`pretrain` run on the same texts"
+            )
         jobs = " or ".join(name for name in JOBS if JOBS.about(name).embeds)
         raise GlassformerError(
             f"{self.folder.path}: a run of {self.config.job} on {self.predictor.noun}s has no "

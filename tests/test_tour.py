@@ -10,7 +10,7 @@ from test_ideas import complaint, places
 CHAPTERS = chapters()
 TEXTS = [path for chapter in CHAPTERS for path in chapter.paths]
 IN_CHINESE = [path for path in TEXTS if ".zh." in path.name]
-IN_CHINESE += [TOUR.parents[1] / "README.zh.md", *sorted(TOUR.parent.glob("*.zh.md"))]
+IN_CHINESE += [TOUR.parents[1] / "README.zh.md", *sorted(set(TOUR.parent.rglob("*.zh.md")) - {*TEXTS})]
 LONGEST = 250
 ENGLISH = ["The question", "The formula", "In code", "What to try", "Where it lives"]
 CHINESE = ["问题", "公式", "代码", "试一试", "源码在哪里"]
@@ -110,8 +110,8 @@ def test_the_overview_leads_to_every_chapter_in_order(name):
 
 
 def test_the_ideas_lead_to_every_chapter():
-    ideas = read(TOUR.parent / "ideas.md")
-    assert [c.path.name for c in CHAPTERS if f"](tour/{c.path.name})" not in ideas] == []
+    ideas = read(TOUR.parent / "dev" / "ideas.md")
+    assert [c.path.name for c in CHAPTERS if f"](../tour/{c.path.name})" not in ideas] == []
 
 
 def test_every_picture_belongs_to_a_chapter():

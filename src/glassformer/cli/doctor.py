@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glassformer.cli.options import AsJson, Columns, Files, Group, Settings, Test, Valid
+from glassformer.cli.options import AsJson, Columns, Files, Group, Header, Settings, Test, Valid
 from glassformer.tasks import JOBS
 from glassformer.terminal import Terminal, print_json
 
@@ -31,6 +31,7 @@ def doctor(
     valid: Valid = [],  # noqa: B006
     test: Test = [],  # noqa: B006
     columns: Columns = "",
+    header: Header = None,
     group: Group = None,
     settings: Settings = [],  # noqa: B006
     fix: Annotated[
@@ -50,7 +51,7 @@ def doctor(
 
     named = parse_columns(columns) if columns else {}
     given: dict[str, Any] = {"valid": valid, "test": test, "columns": named}
-    given |= {"group": group, "set": settings}
+    given |= {"header": header, "group": group, "set": settings}
     found = left = examine(*data, job=job, quiet=as_json, **given)
     cleaned = None
     if not as_json:
@@ -82,6 +83,7 @@ def for_copy(cleaned: "Cleaned", given: Mapping[str, Any]) -> dict[str, Any]:
         "valid": cleaned.copies_of(given["valid"]),
         "test": cleaned.copies_of(given["test"]),
         "columns": {role: name for role, name in columns if not (tables and name.isdigit())},
+        "header": "yes" if tables and given["header"] else None,
         "group": given["group"],
         "set": [one for one in given["set"] if not one.startswith("data.encoding=")],
     }
@@ -100,10 +102,11 @@ def show_left(found: "Examination", errors: "Sequence[Finding]") -> None:
 def show(found: "Examination") -> None:
     """Print the findings, worst first, then the figures."""
     from glassformer.cli.results import print_table
+    from glassformer.data.columns import columns_line
 
     for file, roles in found.columns.items():
-        encoding = f", {found.encodings[file]}" if file in found.encodings else ""
-        columns = ", ".join(f"{role} = {column!r}" for role, column in roles.items())
+        encoding = f"; {found.encodings[file]}" if file in found.encodings else ""
+        columns = columns_line(roles, found.headers.get(file), found.unread.get(file, ()))
         say(f"{file}: {columns}{encoding}")
     say(f"for {found.job}, {found.counts}")
     for guess in found.guesses:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from glassformer.cli.options import AsJson, Columns, Device, Int8, RunFolder
+from glassformer.cli.options import AsJson, Columns, Device, Header, Int8, RunFolder
 
 
 def evaluate(
@@ -15,6 +15,7 @@ def evaluate(
         Path | None, typer.Option(metavar="RUN2", help="A second run to compare with.")
     ] = None,
     columns: Columns = "",
+    header: Header = None,
     device: Device = "auto",
     int8: Int8 = False,
     as_json: AsJson = False,
@@ -30,5 +31,5 @@ def evaluate(
     ours = Run(run, device=device, int8=int8)
     other = None if against is None else Run(against, device=device)
     with Display().waiting("evaluating"):
-        found = ours.evaluate(*data, against=other, columns=columns or None)
+        found = ours.evaluate(*data, against=other, columns=columns or None, header=header)
     show_evaluation(found, ours, other, as_json=as_json)

@@ -24,6 +24,12 @@ Columns = Annotated[
         metavar="ROLE=COLUMN,...", help="Columns by role, such as text=review,label=stars."
     ),
 ]
+Header = Annotated[
+    str | None,
+    typer.Option(
+        metavar="yes|no", help="Whether the first row of a text table names its columns."
+    ),
+]
 Valid = Annotated[list[str], typer.Option(metavar="DATA", help="Validation data.")]
 Test = Annotated[list[str], typer.Option(metavar="DATA", help="Test data.")]
 Unlabelled = Annotated[
@@ -87,6 +93,7 @@ def train_options(
     test: Test = [],  # noqa: B006
     unlabelled: Unlabelled = [],  # noqa: B006
     columns: Columns = "",
+    header: Header = None,
     group: Group = None,
     size: Annotated[str | None, typer.Option(help=f"Model size: {', '.join(SIZES)}.")] = None,
     config: Annotated[

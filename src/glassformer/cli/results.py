@@ -8,6 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from glassformer import processes
+from glassformer.data.columns import columns_line
 from glassformer.metrics.paired import Comparison
 from glassformer.reports.record import SOME_ROWS
 from glassformer.reports.wording import BASELINE_WINS, chance, score_rows, written
@@ -89,6 +90,8 @@ def show_evaluation(found: Evaluation, run: Run, other: Run | None, *, as_json: 
     print_table(score_table(systems, f"On {counted(values['rows'], 'row')}"))
     for table in values["tables"]:
         print_table(row_table(table))
+    header = next(iter(found.ingest.headers.values()), None)
+    console.say(f"columns: {columns_line(found.ingest.columns, header, found.ingest.unread)}")
     for reason, count in values["skipped"].items():
         console.say(f"left out: {counted(count, 'row')} with {reason}")
     if found.trained_on:

@@ -51,6 +51,7 @@ class DataConfig:
         test: Test data.
         unlabelled: Data without labels, which pretraining reads as well.
         columns: Columns by role, where they should not be guessed.
+        header: Whether the first row of a text table names its columns; none decides by its cells.
         group: Rows with the same value in this column stay in one split.
         encoding: Encoding of text without a byte order mark; none for UTF-8.
         valid_share: Share held out for validation if no validation data are given.
@@ -73,6 +74,7 @@ class DataConfig:
     test: tuple[str, ...] = ()
     unlabelled: tuple[str, ...] = ()
     columns: dict[str, str] = field(default_factory=dict)
+    header: bool | None = None
     group: str | None = None
     encoding: str | None = None
     valid_share: float = 0.1

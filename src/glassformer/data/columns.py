@@ -57,6 +57,7 @@ class Role:
         several: Whether it may hold several values, as a list.
         answer: Whether it is what a model predicts, rather than its input.
         guess: Finds its column by the content of unassigned columns, where no name matches.
+        prefer: Chooses by content among columns that match by name, the likeliest first.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Role:
     several: bool = False
     answer: bool = False
     guess: Callable[[Sequence[str], Sequence[Row]], str | None] | None = None
+    prefer: Callable[[Sequence[str], Sequence[Row]], str] | None = None
 
 
 GROUP = Role(name="group")  # always given, never guessed
@@ -95,6 +97,8 @@ def find_columns(
     for role in required:
         if role.name not in found:
             _take(found, role, _by_name(role, _free(columns, found), last_word=True))
+        if role.prefer is not None and role.name in found and role.name not in given:
+            found[role.name] = _preferred(role, found, columns, head)
     found = guess(found, _free(columns, found), head)
     missing = [role.name for role in required if role.name not in found]
     if missing:
@@ -107,6 +111,19 @@ def find_columns(
             f"--columns {example}"
         )
     return {role.name: found[role.name] for role in roles if role.name in found}
+
+
+def _preferred(role: Role, found: Columns, columns: list[str], head: Sequence[Row]) -> str:
+    """The column for a role among those that match its names; one called like it is no guess."""
+    first, others = found[role.name], _free(columns, found)
+    if role.prefer is None or normal_name(first) == role.name:
+        return first
+    matching = [
+        column
+        for column in others
+        if _by_name(role, [column]) or _by_name(role, [column], last_word=True)
+    ]
+    return role.prefer([first, *matching], head)
 
 
 def runners_up(
@@ -177,6 +194,35 @@ def parse_columns(text: str) -> dict[str, str]:
             )
         found[role] = column
     return found
+
+
+def parse_header(given: object) -> bool | None:
+    """Whether the first row is a header, as given on the command line or in Python.
+
+    >>> parse_header("yes"), parse_header("no"), parse_header(None)
+    (True, False, None)
+    """
+    if given is None or isinstance(given, bool):
+        return given
+    if given in ("yes", "no"):
+        return given == "yes"
+    raise GlassformerError(f"--header must be yes or no, got {given!r}; leave it out to decide")
+
+
+def columns_line(
+    columns: Mapping[str, str], header: bool | None = None, unread: Sequence[str] = ()
+) -> str:
+    """Which columns are read, for people: by role, and whether the first row names them.
+
+    >>> columns_line({"text": "message", "label": "spam"}, True, ["id"])
+    "text = 'message', label = 'spam'; header: yes; not read: 'id'"
+    """
+    parts = [", ".join(f"{role} = {column!r}" for role, column in columns.items())]
+    if header is not None:
+        parts.append(f"header: {'yes' if header else 'no'}")
+    if unread:
+        parts.append(f"not read: {listed([repr(column) for column in unread])}")
+    return "; ".join(parts)
 
 
 def is_known_name(cell: str) -> bool:

@@ -3,7 +3,7 @@
 Incomplete rows are skipped and counted.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import chain, islice
 from pathlib import Path
@@ -14,11 +14,13 @@ from glassformer.data.catalog import CATALOG
 from glassformer.data.catalog.hub import PREFIX, read_hub
 from glassformer.data.columns import GROUP, SPLIT, Columns, Role, find_by_name, runners_up
 from glassformer.data.in_memory import read_held
-from glassformer.data.rows import InMemory, Row
+from glassformer.data.rows import CONTINUED, InMemory, Row
 from glassformer.data.samples import SPLITS, Sample, Samples
 from glassformer.data.schema import Schema
 from glassformer.data.sources import read_rows
-from glassformer.data.sources.files import kind_of
+from glassformer.data.sources.files import kind_of, names_in
+from glassformer.data.sources.formats import reader_named, reader_of
+from glassformer.data.sources.table import form_of, read_table
 from glassformer.data.splits import SPLIT_NAMES
 from glassformer.data.splitter import ENOUGH_GROUPS, IngestReport, Splitter
 from glassformer.errors import GlassformerError
@@ -43,12 +45,14 @@ def ingest(
         number = 0
         for source_split, names in given.items():
             for name in names:
-                rows, columns, others = open_rows(name, config, schema, source_split)
+                rows, columns, others, unread = open_rows(name, config, schema, source_split)
                 if not report.columns:
-                    report.runners_up = others
-                report.note(name, columns)
+                    report.runners_up, report.unread = others, unread
+                report.note(name, columns, header_of(name, config, schema))
                 for row in rows:
                     number += 1
+                    for loss in row.losses:
+                        report.lose(loss, row.where)
                     if seen is not None and number % 1000 == 0:
                         seen(number)
                     sample, fault = schema.sample(row, columns)
@@ -60,6 +64,8 @@ def ingest(
                         yield split, sample
 
     folder.mkdir(parents=True, exist_ok=True)
+    if config.header is not None and config.files:
+        refuse_header(given, config, schema)
     stored = splitter.finalise(Samples.write(folder, samples()), report)
     refused = splitter.refusal(report)
     if refused is not None:
@@ -77,11 +83,18 @@ def names_by_split(config: DataConfig, schema: Schema) -> dict[str, list[str]]:
 
 
 class OpenedSource(NamedTuple):
-    """The rows of a source, its columns by role, and columns that fit a role as well."""
+    """The rows of a source, and which of its columns are read.
+
+    Attributes:
+        columns: Columns by role.
+        runners_up: Columns that fit a role as well.
+        unread: Columns without a role.
+    """
 
     rows: Iterator[Row]
     columns: Columns
     runners_up: Columns
+    unread: list[str]
 
 
 def open_rows(name: str, config: DataConfig, schema: Schema, source_split: str) -> OpenedSource:
@@ -104,11 +117,16 @@ def open_rows(name: str, config: DataConfig, schema: Schema, source_split: str) 
     if "split" in columns and "split" not in given and not _splits(head, columns["split"]):
         del columns["split"]
     others = runners_up(head, schema.roles, config.columns, columns)
-    return OpenedSource(chain(head, rows), columns, others)
+    every = dict.fromkeys(column for row in head for column in row.values)
+    unread = [column for column in every if column not in {*columns.values(), CONTINUED}]
+    return OpenedSource(chain(head, rows), columns, others, unread)
 
 
 def rows_of(name: str, config: DataConfig, schema: Schema) -> Iterator[Row]:
-    """The rows of a layout of the job's own, a file, a folder, a set of the catalog, or a list."""
+    """The rows of a layout of the job's own, a file, a folder, a set of the catalog, or a list.
+
+    Columns that are named in the configuration tell a header from a row.
+    """
     if isinstance(name, InMemory):
         return read_held(name, schema.roles)
     own, path = schema.open(name, config), Path(name)
@@ -118,8 +136,35 @@ def rows_of(name: str, config: DataConfig, schema: Schema) -> Iterator[Row]:
         return read_hub(name)
     if path.exists() or name not in CATALOG:
         _refuse_nearly_named(path)
-        return read_rows(path, encoding=config.encoding)
+        names = names_asked_for(config)
+        return read_rows(path, encoding=config.encoding, header=config.header, names=names)
     return CATALOG[name].rows()
+
+
+def names_asked_for(config: DataConfig) -> set[str]:
+    """The columns that a configuration names."""
+    return {*config.columns.values(), *([config.group] if config.group else [])}
+
+
+def header_of(name: str, config: DataConfig, schema: Schema) -> bool | None:
+    """Whether the first row of a text table is its header; None for data of another kind.
+
+    In a folder of tables, the first of them.
+    """
+    path = Path(name)
+    if isinstance(name, InMemory) or not path.exists():
+        return None
+    if schema.open(name, config) is not None:
+        return None
+    if path.is_dir():
+        inner = [path / one for one in names_in(path)]
+        if not all(one.is_file() and reader_named(one) is read_table for one in inner):
+            return None
+        path = inner[0]
+    elif reader_of(path) is not read_table:
+        return None
+    names = names_asked_for(config)
+    return form_of(path, config.encoding, header=config.header, names=names).header
 
 
 def _default_group(name: str) -> str | None:
@@ -142,6 +187,18 @@ def _group_by_name(
         if len(values - {""}) == ENOUGH_GROUPS:
             return column
     return None
+
+
+def refuse_header(
+    given: Mapping[str, Sequence[str]], config: DataConfig, schema: Schema
+) -> None:
+    """Refuse to be told of a header where nothing that is read could have one."""
+    names = [name for some in given.values() for name in some]
+    if all(header_of(name, config, schema) is None for name in names):
+        raise GlassformerError(
+            f"--header says how text tables are read, such as CSV, and {', '.join(names)} is none; "
+            f"leave it out"
+        )
 
 
 def is_file(name: str) -> bool:

@@ -16,9 +16,11 @@ from glassformer.errors import GlassformerError
 
 CONTINUED = "continued"  # a column of texts that are cut off: another row goes on with this one
 LONGEST_FIELD = 1_000_000  # characters in one field of a table; a longer one is a broken file
+MOST_COLUMNS = 10_000  # of a table; more are not columns that somebody named
 
 NESTED = "an object or a nested list instead of text; write the text itself"
 NOT_UTF8 = "bytes that are not UTF-8; write them as text"
+HALF_CHARACTER = "half a character (a lone surrogate), replaced by U+FFFD"
 
 
 class NoText(str):
@@ -59,12 +61,14 @@ class Row:
 
     Attributes:
         line: The line of the file where it begins, as an editor counts; 0 if there are no lines.
+        losses: What could not be kept of it, such as a second value of a key.
     """
 
     values: Mapping[str, Any]
     file: str
     number: int
     line: int = 0
+    losses: tuple[str, ...] = ()
 
     def __getitem__(self, column: str) -> Any:
         value = self.values.get(column, "")
@@ -89,8 +93,12 @@ class Row:
 
 def row_of(values: Mapping[Any, Any], file: str, number: int, line: int = 0) -> Row:
     """A row with all values as text; an overlong field is refused."""
-    texts = {column_name(name): as_value(value) for name, value in values.items()}
-    row = Row(texts, file, number, line)
+    refuse_too_wide(f"{file} row {number}", len(values))
+    texts, lost = dict[str, Any](), False
+    for name, value in values.items():
+        text = texts[column_name(name)] = as_value(value)
+        lost = lost or (text is not value and _lost_half(value, text))
+    row = Row(texts, file, number, line, (HALF_CHARACTER,) if lost else ())
     for column, value in row.values.items():
         if len(value) > LONGEST_FIELD and isinstance(value, str):
             raise GlassformerError(
@@ -99,6 +107,15 @@ def row_of(values: Mapping[Any, Any], file: str, number: int, line: int = 0) -> 
                 f"file of its own in a folder"
             )
     return row
+
+
+def refuse_too_wide(where: object, columns: int) -> None:
+    """Refuse a table with so many columns that reading it would take hours."""
+    if columns > MOST_COLUMNS:
+        raise GlassformerError(
+            f"{where}: {columns:,} columns, the limit is {MOST_COLUMNS:,}; keep those that hold "
+            f"the inputs and the answers"
+        )
 
 
 def column_name(cell: Any) -> str:
@@ -151,6 +168,13 @@ def as_text(value: Any) -> str:
         case dict() | list() | tuple():
             return _without_surrogates(json.dumps(value, ensure_ascii=False, default=as_text))
     return str(value)
+
+
+def _lost_half(value: Any, text: Any) -> bool:
+    """Whether half of a surrogate pair was replaced when a value became a text, or several."""
+    if isinstance(value, list | tuple) and isinstance(text, list):
+        return any(_lost_half(*pair) for pair in zip(value, text, strict=True))
+    return isinstance(value, str) and text is not value
 
 
 def _without_surrogates(text: str) -> str:

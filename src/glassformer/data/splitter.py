@@ -59,6 +59,9 @@ class IngestReport:
         columns: Those of the first file.
         others: Those of files with different columns, by file.
         runners_up: Columns of the first file that fit as well as those that were guessed.
+        unread: Columns of the first file without a role.
+        headers: Whether the first row of a text table was read as its header, by file.
+        lost: What could not be kept of some rows that are read, by what it is.
         shared: Rows of a given split whose content is also in train, by split.
         together: Which rows stay in one split besides duplicates, or why they do not, and advice.
         related: Held-out rows that share something else with training rows, such as their
@@ -68,14 +71,19 @@ class IngestReport:
     columns: Columns = field(default_factory=dict)
     others: dict[str, Columns] = field(default_factory=dict)
     runners_up: Columns = field(default_factory=dict)
+    unread: list[str] = field(default_factory=list)
+    headers: dict[str, bool] = field(default_factory=dict)
+    lost: dict[str, Skipped] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     skipped: dict[str, Skipped] = field(default_factory=dict)
     shared: dict[str, Skipped] = field(default_factory=dict)
     together: dict[str, str] = field(default_factory=dict)
     related: dict[str, dict[str, Skipped]] = field(default_factory=dict)
 
-    def note(self, file: str, columns: Columns) -> None:
-        """Record the columns of a file."""
+    def note(self, file: str, columns: Columns, header: bool | None = None) -> None:
+        """Record the columns of a file, and whether it has a header."""
+        if header is not None:
+            self.headers[str(file)] = header
         self.columns = self.columns or columns
         if columns != self.columns:
             self.others[file] = columns
@@ -88,6 +96,10 @@ class IngestReport:
     def skip(self, reason: str, where: str) -> None:
         """Record a skipped row."""
         self.skipped.setdefault(reason, Skipped(0, where)).count += 1
+
+    def lose(self, what: str, where: str) -> None:
+        """Record what could not be kept of a row."""
+        self.lost.setdefault(what, Skipped(0, where)).count += 1
 
 
 def related_lines(

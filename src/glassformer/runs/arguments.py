@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from glassformer.config.values import written_settings
-from glassformer.data.columns import parse_columns
+from glassformer.data.columns import parse_columns, parse_header
 from glassformer.data.in_memory import sources_of
 from glassformer.data.rows import InMemory
 from glassformer.errors import GlassformerError, unknown
@@ -37,6 +37,7 @@ def training_arguments(
     test: Data = (),
     unlabelled: Data = (),
     columns: Mapping[str, str] | str | None = None,
+    header: bool | str | None = None,
     group: str | None = None,
     size: str | None = None,
     config: str | Path | None = None,
@@ -65,6 +66,8 @@ def training_arguments(
         valid, test: Validation and test data, given like `data`.
         unlabelled: Data without labels to pretrain on, given like `data`.
         columns: Columns by role, such as {"text": "review", "label": "stars"}.
+        header: Whether the first row of a text table names its columns; by default decided by
+            its cells.
         group: Rows with the same value in this column stay in one split.
         size: The size of the model: tiny, small, base or large.
         config: A TOML file with settings.
@@ -83,8 +86,8 @@ def training_arguments(
     """
     request = train_request(
         job, data,
-        run=run, valid=valid, test=test, unlabelled=unlabelled, columns=columns, group=group,
-        size=size, config=config, settings=set, steps=steps, epochs=epochs, time=time, flops=flops,
+        run=run, valid=valid, test=test, unlabelled=unlabelled, columns=columns,
+        header=header, group=group, size=size, config=config, settings=set, steps=steps, epochs=epochs, time=time, flops=flops,
         pretrain=pretrain, seed=seed, origin=from_, module=module, device=device,
         deterministic=deterministic, curve=curve, model=model,
     )  # fmt: skip
@@ -154,6 +157,7 @@ def train_request(job: str, data: Iterable[Data], **options: Any) -> TrainReques
         options[name] = sources_of(some, NAMES_OF_SPLITS[name])
     options["settings"] = written_settings(options.get("settings", ()))
     options["columns"] = named_columns(options.get("columns"))
+    options["header"] = parse_header(options.get("header"))
     return TrainRequest(job=job, **options)
 
 

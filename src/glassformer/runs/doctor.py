@@ -21,6 +21,7 @@ def doctor(
     valid: Data = (),
     test: Data = (),
     columns: Mapping[str, str] | str | None = None,
+    header: bool | str | None = None,
     group: str | None = None,
     set: Settings = (),
     quiet: bool = False,
@@ -30,10 +31,11 @@ def doctor(
     Args:
         data: Files, folders or names of the catalog, or rows, as for `train`.
         job: What the data are for; by default guessed, see `likely`.
-        valid, test, columns, group, set: As for `train`.
+        valid, test, columns, header, group, set: As for `train`.
         quiet: Whether to suppress progress output.
     """
-    given = {"valid": valid, "test": test, "columns": columns, "group": group, "settings": set}
+    given = {"valid": valid, "test": test, "columns": columns, "settings": set}
+    given |= {"header": header, "group": group}
     choices = resolved(train_request(name, data, **given) for name in ([job] if job else JOBS))
     fitting = candidates({name: config.data for name, config in choices.items()})
     chosen = likely(fitting) if job is None else fitting[0]

@@ -93,6 +93,7 @@ def unlabelled_data(data: DataConfig, roles: set[str]) -> DataConfig:
     return DataConfig(
         files=data.unlabelled,
         columns={role: column for role, column in data.columns.items() if role in roles},
+        header=data.header,
         encoding=data.encoding,
         tokenizer=data.tokenizer,
         valid_share=0.0,

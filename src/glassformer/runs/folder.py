@@ -45,6 +45,7 @@ INTAKE = {  # what intake.json holds
     "shared": dict[str, Skipped],
     "together": dict[str, str],
     "related": dict[str, dict[str, Skipped]],
+    "lost": dict[str, Skipped],
     "back_translated": tuple[str, ...],
 }
 

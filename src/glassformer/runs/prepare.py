@@ -9,7 +9,7 @@ from pathlib import Path
 from torch import nn
 
 from glassformer.config.run import Config
-from glassformer.data.columns import runner_up_lines
+from glassformer.data.columns import columns_line, runner_up_lines
 from glassformer.data.doctor.examination import examine_samples
 from glassformer.data.ingest import ingest
 from glassformer.data.samples import Samples
@@ -225,20 +225,24 @@ def resolve_steps(config: Config, task: AnyTask) -> Config:
 
 def show_ingest(report: IngestReport, display: Display) -> None:
     """Show what was read, and what was skipped."""
-    columns = ", ".join(f"{role} = {column!r}" for role, column in report.columns.items())
+    header = next(iter(report.headers.values()), None)
     splits = ", ".join(f"{count:,} {split}" for split, count in report.counts.items())
-    display.say(f"columns: {columns}")
+    display.say(f"columns: {columns_line(report.columns, header, report.unread)}")
     for line in runner_up_lines(report.columns, report.runners_up):
         display.say(line)
     for file, others in report.others.items():
-        columns = ", ".join(f"{role} = {column!r}" for role, column in others.items())
-        display.say(f"columns of {file}: {columns}")
+        display.say(f"columns of {file}: {columns_line(others, report.headers.get(file))}")
+    for file, own in report.headers.items():
+        if own is not header and file not in report.others:
+            display.say(f"{file}: header: {'yes' if own else 'no'}")
     display.say(f"rows: {splits}")
     for line in (*report.together, *related_lines(report.related, report.counts)):
         display.say(line)
     for reason, skipped in report.skipped.items():
         rows = counted(skipped.count, "row")
         display.say(f"left out: {rows} with {reason}, first {skipped.first}")
+    for what, lost in report.lost.items():
+        display.say(f"{counted(lost.count, 'row')} with {what}, first {lost.first}")
 
 
 def refuse_curve(config: Config, counts: Mapping[str, int]) -> None:

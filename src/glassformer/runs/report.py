@@ -295,6 +295,10 @@ def intake_notes(folder: RunFolder, noun: str) -> list[str]:
         f"{line}: a model may know it by heart."
         for line in related_lines(related, intake.get("counts", {}))
     ]
+    notes += [
+        f"{counted(entry['count'], 'row')} with {what}, first {entry['first']}."
+        for what, entry in intake.get("lost", {}).items()
+    ]
     return notes + [
         f"{counted(entry['count'], noun)} of the {split} split "
         f"{'is' if entry['count'] == 1 else 'are'} also in the training split, first "

@@ -50,6 +50,7 @@ class TrainRequest:
     test: tuple[str, ...] = ()
     unlabelled: tuple[str, ...] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
+    header: bool | None = None
     group: str | None = None
     size: str | None = None
     config: Path | None = None
@@ -129,6 +130,7 @@ class TrainRequest:
         named |= {name: getattr(self, name) for name in (*HOW_LONG, "seed", "module", "device")}
         named |= {"from": self.origin}
         named |= {"columns": ",".join(f"{k}={v}" for k, v in self.columns.items()) or None}
+        named |= {"header": {True: "yes", False: "no", None: None}[self.header]}
         lists = {name: getattr(self, name) for name in ("valid", "test", "unlabelled")}
         lists |= {"set": self.settings}
         lists |= {name: (value,) for name, value in named.items() if value is not None}
@@ -194,6 +196,7 @@ class TrainRequest:
                 "test": list(self.test) or None,
                 "unlabelled": list(self.unlabelled) or None,
                 "columns": dict(self.columns) or None,
+                "header": self.header,
                 "group": self.group,
             },
             "train": {name: getattr(self, name) for name in HOW_LONG}

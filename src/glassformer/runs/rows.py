@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -74,12 +74,14 @@ def opened_rows(
     data: Sequence[Data],
     columns: Mapping[str, str],
     *,
+    header: bool | None = None,
     labelled: bool = True,
 ) -> Iterator[OpenedRows]:
     """The rows of some data; without any, the validation rows of the run.
 
     Args:
         columns: Those by role that differ from training.
+        header: Whether the first row of a text table names its columns, if different from training.
         labelled: Whether the answers are read, too, to score predictions by them.
     """
     if not data:
@@ -87,8 +89,12 @@ def opened_rows(
         return
     schema = JOBS[config.job].schema
     schema, names = schema if labelled else schema.inputs(), sources_of(data)
-    named = columns_in(names, folder, config, schema) | dict(columns)
-    files = DataConfig(test=names, columns=named, encoding=config.data.encoding)
+    header = config.data.header if header is None else header
+    read_as = replace(config.data, header=header)
+    named = columns_in(names, folder, replace(config, data=read_as), schema) | dict(columns)
+    files = DataConfig(
+        test=names, columns=named, header=header, encoding=config.data.encoding
+    )
     read = (
         rows_of_files(folder, config, task, setup, files)
         if labelled
@@ -150,10 +156,11 @@ def columns_in(
 ) -> dict[str, str]:
     """The columns by role that a run was trained on, as far as these data have them."""
     found: dict[str, str] = {}
+    data = replace(config.data, columns=folder.intake().get("columns", {}))
     for name in schema.arrange(names):
         there = all(path.exists() for path in schema.files(name))
         if there or isinstance(name, InMemory):
-            rows = rows_of(name, config.data, schema)
+            rows = rows_of(name, data, schema)
             found |= trained_columns(folder, schema, list(islice(rows, 1)))
     return found
 

@@ -15,6 +15,7 @@ from torch import nn
 from glassformer import notebook
 from glassformer.config import MachineConfig, require
 from glassformer.config.run import Config
+from glassformer.data.columns import parse_header
 from glassformer.data.in_memory import is_missing, is_table_of_rows, sources_of
 from glassformer.data.schema import Schema
 from glassformer.errors import GlassformerError
@@ -312,6 +313,7 @@ class Run:
         *data: Data,
         against: "Run | str | Path | None" = None,
         columns: Mapping[str, str] | str | None = None,
+        header: bool | str | None = None,
     ) -> Evaluation:
         """Scores on these data, and the comparison with another run.
 
@@ -319,17 +321,19 @@ class Run:
             data: Files, folders or names of the catalog, or rows, as for `train`.
             columns: Columns by role, if different from training: a dictionary, or text as on the
                 command line.
+            header: Whether the first row of a text table names its columns, if different from
+                training.
         """
         require(bool(data), "evaluate needs data; give a file, a folder or rows")
-        columns = named_columns(columns)
+        columns, header = named_columns(columns), parse_header(header)
         if against is not None and not isinstance(against, Run):
             against = Run(against, device=self.machine.device.type)
         if against is not None:
             refuse_other(self.folder, self.task, against.folder, against.task)
-        ours = self._answers(data, columns)
+        ours = self._answers(data, columns, header)
         reporter, comparison, others = reporter_of(self.task), None, None
         if against is not None:
-            theirs = against._answers(data, columns)
+            theirs = against._answers(data, columns, header)
             if ours.rows != theirs.rows or ours.label_columns != theirs.label_columns:
                 raise GlassformerError(
                     f"{against.folder.path}: reads different rows or labels from these data than "
@@ -347,9 +351,11 @@ class Run:
             reporter.score_tables(ours.answers),
         )
 
-    def _answers(self, data: tuple[Data, ...], columns: Mapping[str, str]) -> SplitAnswers:
+    def _answers(
+        self, data: tuple[Data, ...], columns: Mapping[str, str], header: bool | None
+    ) -> SplitAnswers:
         """The answers for all rows of some data."""
-        with self._opened(data, columns) as rows:
+        with self._opened(data, columns, header=header) as rows:
             assert rows.ingest is not None
             where = [sample["where"] for sample in rows.samples.of("test")]
             known = trained_on(rows.samples, self.folder, self.schema, self.config.data)
@@ -361,12 +367,13 @@ class Run:
         data: Sequence[Data],
         columns: Mapping[str, str] = MappingProxyType({}),
         *,
+        header: bool | None = None,
         labelled: bool = True,
     ) -> AbstractContextManager[OpenedRows]:
         """The rows of some data, with their answers or without; see `opened_rows`."""
         setup = TrainSetup(self.config.train, self.config.data, self.machine, self.config.seed)
         given = self.folder, self.config, self.task, setup, data, columns
-        return opened_rows(*given, labelled=labelled)
+        return opened_rows(*given, header=header, labelled=labelled)
 
     def __repr__(self) -> str:
         ours: dict[str, Any] = next(iter(self.report.get("scores", {}).values()), {})

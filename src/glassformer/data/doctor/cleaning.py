@@ -27,7 +27,14 @@ from glassformer.data.doctor.reading import Reading, Source
 from glassformer.data.doctor.repairs import Change, Repairs
 from glassformer.data.rows import CONTINUED, Row
 from glassformer.data.sources.files import packing_of, reason, suffix_of
-from glassformer.data.sources.formats import SOURCES, Reader, read_json_lines, read_plain, reader_of
+from glassformer.data.sources.formats import (
+    SOURCES,
+    Reader,
+    read_json_lines,
+    read_plain,
+    reader_named,
+    reader_of,
+)
 from glassformer.data.sources.table import read_table
 from glassformer.errors import GlassformerError
 from glassformer.files import replacing, sync
@@ -121,7 +128,7 @@ def names_a_file(out: Path, sources: list[Source]) -> bool:
     endings = {suffix_of(path) for path in originals if not path.is_dir()} - {""}
     if not (suffix_of(out) in endings | {*SOURCES} or packing_of(out)):
         return False
-    fitting, chosen = format_of(sources[0]), reader_of(out)
+    fitting, chosen = format_of(sources[0]), reader_named(out)
     if len(sources) > 1 or (len(originals) > 1 and chosen is not read_json_lines):
         raise GlassformerError(
             f"{out}: {len(originals)} files cannot be written to one; name a folder"
@@ -150,8 +157,9 @@ def refuse_target(out: Path, sources: list[Source]) -> None:
 def format_of(source: Source) -> Reader:
     """The format of a copy: tables and lines are kept, anything else becomes JSON Lines."""
     path = Path(source.name)
-    has_format = path.is_file() and (source.is_general or source.is_verbatim)
-    reader = reader_of(path) if has_format else read_json_lines
+    reader = read_json_lines
+    if path.is_file() and (source.is_general or source.is_verbatim):
+        reader = reader_of(path) if source.is_general else reader_named(path)
     return reader if reader in SUFFIXES else read_json_lines
 
 
@@ -171,9 +179,13 @@ def file_names(sources: list[Source]) -> list[tuple[str, ...]]:
 def _bare_name(path: Path, source: Source) -> str:
     """The name of a copy: that of the original, uncompressed, with the ending of its format."""
     name = path.with_suffix("").name if packing_of(path) else path.name
-    if len(source.files) > 1 or source.is_verbatim or format_of(source) is not read_json_lines:
+    if len(source.files) > 1 or source.is_verbatim:
         return name
-    return name if reader_of(Path(name)) is read_json_lines else f"{Path(name).stem}.jsonl"
+    if format_of(source) is read_table and reader_named(Path(name)) is not read_table:
+        return f"{Path(name).stem}.csv"  # a table by what it looks like
+    if format_of(source) is not read_json_lines:
+        return name
+    return name if reader_named(Path(name)) is read_json_lines else f"{Path(name).stem}.jsonl"
 
 
 def _staying(
@@ -209,7 +221,7 @@ def _write(paths: Sequence[Path], name: Path, source: Source, rows: Iterator[Row
     if first is None:
         raise GlassformerError(f"{source.name}: no rows would be left; fix it by hand")
     rows = chain([first], rows)
-    if source.is_verbatim and reader_of(name) is read_plain:
+    if source.is_verbatim and reader_named(name) is read_plain:
         _write_texts(paths[0], Path(source.name), rows)
         return
     with ExitStack() as stack:
@@ -220,7 +232,7 @@ def _write(paths: Sequence[Path], name: Path, source: Source, rows: Iterator[Row
         if len(files) > 1:
             _write_side_by_side(files, rows)
         else:
-            WRITERS[reader_of(name)](files[0], name, source, rows)
+            WRITERS[reader_named(name)](files[0], name, source, rows)
     for path in paths:
         sync(path)
 

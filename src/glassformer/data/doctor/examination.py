@@ -1,7 +1,7 @@
 """An examination: every row passes every check once; findings are sorted by severity."""
 
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +29,7 @@ from glassformer.data.splitter import (
 )
 from glassformer.errors import worded
 from glassformer.terminal import printable
+from glassformer.wording import counted
 
 MOST_ROWS = 200_000  # before training
 SLOW_ROWS = 10_000  # of those, for checks that take long
@@ -46,6 +47,8 @@ class Examination:
         rows: Complete rows by split.
         total: All rows; fewer may have been examined.
         columns: By role, of each file.
+        headers: Whether the first row was read as a header, of each file that is a text table.
+        unread: Columns without a role, of each file that has some.
         encodings: Of each file that is text.
         guesses: What else fits: columns and jobs, a line each.
         to_drop: Rows that a cleaned copy drops, and why.
@@ -59,6 +62,8 @@ class Examination:
     job: str = ""
     figures: Figures = field(default_factory=dict)
     columns: Mapping[str, Columns] = field(default_factory=dict)
+    headers: Mapping[str, bool] = field(default_factory=dict)
+    unread: Mapping[str, Sequence[str]] = field(default_factory=dict)
     encodings: Mapping[str, str] = field(default_factory=dict)
     guesses: Sequence[str] = ()
     to_drop: Mapping[int, str] = field(default_factory=dict)
@@ -124,6 +129,8 @@ class Examination:
             "seen": self.seen,
             "total": self.total,
             "columns": dict(self.columns),
+            "headers": dict(self.headers),
+            "unread": {name: list(columns) for name, columns in self.unread.items()},
             "encodings": dict(self.encodings),
             "guesses": list(self.guesses),
             "findings": [finding.as_values() for finding in self.findings],
@@ -145,11 +152,14 @@ def examine(
         seen: Called now and then with the number of rows read.
     """
     places, rows, number = Places(), Counter[str](), -1
+    lost: defaultdict[str, list[int]] = defaultdict(list)
     training = Training(reading, seed)
     for number, source, row in reading:
         if seen is not None and number % 1000 == 999:
             seen(number + 1)
         places.add(row)
+        for loss in row.losses:
+            lost[loss].append(number)
         split = source.split_of(row)
         if split is None:
             continue
@@ -164,6 +174,7 @@ def examine(
     read_as = {s.name: s.encoding for s in reading.sources if s.encoding is not None}
     of_training = [finding.located(places.where) for finding in training.findings()]
     about_files = [finding for source in reading.sources for finding in source.findings()]
+    about_files += [finding.located(places.where) for finding in lost_findings(lost)]
     return Examination(
         findings=worst_first([*about_files, *of_training, *_findings(checks, places.where)]),
         rows=_in_order(rows),
@@ -171,6 +182,8 @@ def examine(
         total=number + 1,
         figures={title: table for check in checks for title, table in check.figures().items()},
         columns={source.name: source.columns for source in reading.sources},
+        headers={s.name: s.header for s in reading.sources if s.header is not None},
+        unread={s.name: s.unread for s in reading.sources if s.unread},
         encodings={name: encoding.name for name, encoding in read_as.items()},
         guesses=[line for source in reading.sources[:1] for line in source.runner_up_lines()],
         to_drop={n: why for check in reversed(checks) for n, why in check.to_drop().items()},
@@ -220,6 +233,15 @@ def examine_samples(
 def _findings(checks: Sequence[Check], where: Where) -> Iterator[Finding]:
     for check in checks:
         yield from (finding.located(where) for finding in check.findings())
+
+
+def lost_findings(lost: Mapping[str, Sequence[int]]) -> Iterator[Finding]:
+    """Findings about rows of which something could not be kept."""
+    for what, numbers in lost.items():
+        advice = "the rest of these rows is read; correct them where the file was made"
+        yield Finding(
+            "losses", "warning", f"{counted(len(numbers), 'row')} with {what}", advice, numbers
+        )
 
 
 def _in_order(rows: Mapping[str, int]) -> dict[str, int]:

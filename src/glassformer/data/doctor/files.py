@@ -113,5 +113,5 @@ def header_findings(table: str, names: Sequence[str]) -> Iterator[Finding]:
     numbered = [*names] == [str(place) for place in range(1, len(names) + 1)]
     if not numbered and not any(map(is_known_name, names)):
         what = f"the first row of {table} ({listed(names)}) was read as the column names"
-        advice = "if it is a data row, add a row of column names above it"
+        advice = "if it is a data row, read it as one with --header no"
         yield Finding("names of columns", "note", what, advice, total=1)

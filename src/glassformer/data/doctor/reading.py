@@ -16,7 +16,7 @@ from glassformer.data.doctor.files import (
     header_findings,
     is_text_table,
 )
-from glassformer.data.ingest import names_by_split, open_rows
+from glassformer.data.ingest import header_of, names_by_split, open_rows
 from glassformer.data.rows import Row, as_text
 from glassformer.data.schema import Schema
 from glassformer.data.sources.formats import is_table
@@ -78,6 +78,7 @@ class Source:
         """Its rows."""
         opened = open_rows(self.name, self._config, self.schema, self.split)
         self.columns, self.runners_up = opened.columns, opened.runners_up
+        self.unread = opened.unread
         return opened.rows
 
     @property
@@ -97,6 +98,17 @@ class Source:
         """Columns that fit a role as well as the one that was guessed."""
         self.open()
         return self.runners_up
+
+    @cached_property
+    def unread(self) -> list[str]:
+        """Its columns without a role."""
+        self.open()
+        return self.unread
+
+    @cached_property
+    def header(self) -> bool | None:
+        """Whether its first row was read as a header; None if it is no text table."""
+        return header_of(self.name, self._config, self.schema)
 
     @cached_property
     def group(self) -> str | None:
@@ -126,7 +138,7 @@ class Source:
         """Findings about the file itself, before any row is checked."""
         if self.encoding is not None:
             yield from self.encoding.findings(self.name)
-            if is_text_table(Path(self.name)):
+            if self.config.header is None and is_text_table(Path(self.name)):
                 yield from header_findings(self.name, list(next(self.open()).values))
 
 

@@ -4,7 +4,8 @@
     .jsonl .ndjson .json      one object per line
     .parquet                  a table, through pyarrow
     .tmx                      a translation memory, one column per language
-    anything else             plain text: one row per line, column `text`
+    anything else             a table if its head looks like one (see `table`); otherwise plain
+                              text: one row per line, column `text`
     a folder of folders       one label each: one row per file, columns `text` and `label`
     a folder of tables        their rows, one table after the other
     a folder of other files   one row per file, column `text`
@@ -22,28 +23,35 @@ To add a format, write a file here with a reader from a path and an encoding to 
 suffix in SOURCES.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from glassformer.data.rows import Row
 from glassformer.data.sources.decoding import check_codec
 from glassformer.data.sources.files import kind_of
 from glassformer.data.sources.folder import read_folder
-from glassformer.data.sources.formats import SOURCES, reader_of
+from glassformer.data.sources.formats import SOURCES, read_file
 from glassformer.errors import GlassformerError
 
 
-def read_rows(path: Path, *, encoding: str | None = None) -> Iterator[Row]:
+def read_rows(
+    path: Path,
+    *,
+    encoding: str | None = None,
+    header: bool | None = None,
+    names: Collection[str] = (),
+) -> Iterator[Row]:
     """The rows of a file or a folder, in order.
 
     Args:
         encoding: Of text without a byte order mark; UTF-8 unless given.
+        header, names: As for `read_table`.
     """
     if encoding is not None:
         check_codec(encoding)
-    reader = read_folder if kind_of(path) == "folder" else reader_of(path)
+    reader = read_folder if kind_of(path) == "folder" else read_file
     empty = True
-    for row in reader(path, encoding):
+    for row in reader(path, encoding, header=header, names=names):
         empty = False
         yield row
     if empty:

@@ -1,16 +1,22 @@
 """Folders: one subfolder per label; or tables, one after the other; or one text per file."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from glassformer.data.rows import Row, as_text, listed
 from glassformer.data.sources.decoding import document
 from glassformer.data.sources.files import kind_of, names_in
-from glassformer.data.sources.formats import is_table, read_json_lines, reader_of
+from glassformer.data.sources.formats import is_table, read_file, read_json_lines, reader_named
 from glassformer.errors import GlassformerError
 
 
-def read_folder(folder: Path, encoding: str | None) -> Iterator[Row]:
+def read_folder(
+    folder: Path,
+    encoding: str | None,
+    *,
+    header: bool | None = None,
+    names: Collection[str] = (),
+) -> Iterator[Row]:
     """The rows of a folder. Subfolders are labels; loose files next to them are ignored."""
     folders, files = _contents(folder)
     if folders:
@@ -19,7 +25,7 @@ def read_folder(folder: Path, encoding: str | None) -> Iterator[Row]:
     if not tables:
         return _read_documents(files, encoding)
     if len(tables) == len(files):
-        return _read_tables(tables, encoding)
+        return _read_tables(tables, encoding, header, names)
     other = next(file for file in files if not is_table(file))
     raise GlassformerError(
         f"{folder}: mixes tables such as {tables[0].name} with other files such as {other.name}; "
@@ -65,12 +71,14 @@ def _read_documents(files: list[Path], encoding: str | None) -> Iterator[Row]:
         yield Row({"text": document(file, encoding)}, str(file), 1)
 
 
-def _read_tables(files: list[Path], encoding: str | None) -> Iterator[Row]:
+def _read_tables(
+    files: list[Path], encoding: str | None, header: bool | None, names: Collection[str]
+) -> Iterator[Row]:
     """The rows of several tables with the same columns. (JSON objects may omit some.)"""
     columns: list[str] | None = None
     for file in files:
-        reader = reader_of(file)
-        for row in reader(file, encoding):
+        reader = reader_named(file)
+        for row in read_file(file, encoding, header=header, names=names):
             if columns is None:
                 columns = list(row.values)
             if row.number == 1 and reader is not read_json_lines and set(columns) != {*row.values}:

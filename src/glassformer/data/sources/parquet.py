@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from glassformer.data.rows import Row, row_of
+from glassformer.data.rows import Row, refuse_too_wide, row_of
 from glassformer.data.sources.files import BUFFER, opened, packing_of, reason
 from glassformer.errors import GlassformerError, install
 
+MAGIC = b"PAR1"
 BATCH = 256  # rows
 MOST_UNPACKED = 2**30  # bytes
 
@@ -35,6 +36,7 @@ def _records(path: Path) -> Iterator[dict[str, Any]]:
     try:
         with _seekable(path) as stream, parquet.ParquetFile(stream) as file:
             names = file.schema_arrow.names
+            refuse_too_wide(path, len(names))
             _refuse_twins(path, names)
             for batch in file.iter_batches(batch_size=BATCH):
                 columns = [_plain(pyarrow, column).to_pylist() for column in batch.columns]

@@ -3,9 +3,13 @@
 Three properties are detected from the head of the file. The *delimiter* is the one of , ; tab |
 that gives the most rows the width of the first (.tsv and .tab: always tab). *Quotes* count, except
 in a tab-separated file whose head never needs them, since such files often hold bare quotes. The
-first row is a *header* unless it looks like data:
+first row is a *header* if it was declared to be one, or if it names the columns that were asked
+for; otherwise unless it looks like data:
 
-    - one of its cells is repeated below in the same column: data
+    - a cell is repeated below in the same column: data, unless the others tell that it is a header
+      (`message,spam`, where "spam" is a label, too). They do if one of them is a known name, none
+      is a number, and they are the majority; if they are half of the cells, one more cell has to be
+      a known name, or the known name has to stand above texts of several words
     - otherwise, a cell is a known name ("text", "label", "id", "first_name"): header
     - otherwise, a cell is a number, or longer than 60 characters, or there is only one column: data
     - otherwise, a cell reads like those below it: like half of them it ends as a sentence does, or
@@ -13,66 +17,145 @@ first row is a *header* unless it looks like data:
     - otherwise: header
 
 Without a header the columns are named "1", "2" and so on; so is a column whose header is empty.
+
+A file whose name does not say what it is counts as a table if all rows of its head are as wide:
+with tabs between the cells; with another delimiter, below a header with a known name, or if these
+are 20 rows of three cells or more.
 """
 
 import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
 from glassformer.data.columns import is_known_name
-from glassformer.data.rows import LONGEST_FIELD, Row, column_name, listed
-from glassformer.data.sources.decoding import lines
-from glassformer.data.sources.files import suffix_of
+from glassformer.data.rows import LONGEST_FIELD, Row, column_name, listed, refuse_too_wide
+from glassformer.data.sources.decoding import MARKS, lines
+from glassformer.data.sources.files import opened, suffix_of
 from glassformer.errors import GlassformerError
 
 HEAD = 1 << 16  # characters used for detection
 LONGEST_NAME = 60
+ENOUGH_ROWS = 20  # as wide as each other, which lines of prose are not
 ENDS = tuple(".!?。！？…")  # of sentences
 TOO_LARGE = "field larger than"  # as the csv module has it
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 
 
-def read_table(path: Path, encoding: str | None) -> Iterator[Row]:
-    """The rows of a table, each as wide as the first."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Form:
+    """How a table is written.
+
+    Attributes:
+        quoting: Whether quotes count, as the csv module has it.
+        header: Whether the first row names the columns.
+    """
+
+    delimiter: str
+    quoting: int
+    header: bool
+
+
+def read_table(
+    path: Path,
+    encoding: str | None,
+    *,
+    header: bool | None = None,
+    names: Collection[str] = (),
+) -> Iterator[Row]:
+    """The rows of a table, each as wide as the first.
+
+    Args:
+        header: Whether the first row names the columns; None decides by its cells.
+        names: Columns that were asked for: a first row that has one is a header.
+    """
     # The limit belongs to the process, so it is only ever raised.
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
     stream = lines(path, encoding)
     head = list(_head(stream))
-    sample = "".join(head)[:HEAD]
+    form = _form(path, "".join(head)[:HEAD], header, names)
+    columns: list[str] = []
+    number = 0
+    for number, line, row in _rows(path, chain(head, stream), form):
+        if not columns:
+            columns = _names(path, row) if form.header else [str(n + 1) for n in range(len(row))]
+            if form.header:
+                continue
+        if len(row) != len(columns):
+            raise _wrong_width(_where(path, number, line), row, columns, form.delimiter)
+        yield Row(dict(zip(columns, row, strict=True)), str(path), number, line)
+    if form.header and number == 0:
+        declared = "" if header is None else ", or read it as a row with --header no"
+        raise GlassformerError(
+            f"{path}: a header ({listed(columns)}) but no rows below it; "
+            f"give a table with at least one row{declared}"
+        )
+
+
+def form_of(
+    path: Path, encoding: str | None, *, header: bool | None = None, names: Collection[str] = ()
+) -> Form:
+    """How a table is written, judged by its head; see `read_table`."""
+    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
+    return _form(path, "".join(_head(lines(path, encoding)))[:HEAD], header, names)
+
+
+def _form(path: Path, sample: str, header: bool | None, names: Collection[str]) -> Form:
     delimiter = "\t" if suffix_of(path) in (".tsv", ".tab") else _delimiter(sample)
     quoting = csv.QUOTE_MINIMAL if _has_quotes(sample, delimiter) else csv.QUOTE_NONE
     first, *others = _cells(sample, delimiter, quoting) or [[]]
-    header = has_header(first, others)
-    columns: list[str] = []
-    number = 0
-    for number, line, row in _rows(path, chain(head, stream), delimiter, quoting, header):
-        if not columns:
-            columns = _names(path, row) if header else [str(n + 1) for n in range(len(row))]
-            if header:
-                continue
-        if len(row) != len(columns):
-            raise _wrong_width(_where(path, number, line), row, columns, delimiter)
-        yield Row(dict(zip(columns, row, strict=True)), str(path), number, line)
-    if header and number == 0:
-        raise GlassformerError(
-            f"{path}: a header ({listed(columns)}) but no rows below it; "
-            f"give a table with at least one row"
-        )
+    if header is None and names:
+        header = _names_columns(first, names)
+    if header is None:
+        header = has_header(first, others)
+    return Form(delimiter=delimiter, quoting=quoting, header=header)
+
+
+def looks_like_table(path: Path) -> bool:
+    """Whether a file whose name does not say so is a table; see the docstring of this file."""
+    with opened(path, binary=True) as stream:
+        head = stream.peek()[:HEAD]
+    codec = next((codec for mark, codec in MARKS.items() if head.startswith(mark)), "utf-8")
+    sample = head.decode(codec, "ignore")
+    if "\0" in sample:
+        return False
+    whole = sample.rpartition("\n")[0] if len(head) == HEAD else sample
+    delimiter = _delimiter(whole)
+    try:
+        quoting = csv.QUOTE_MINIMAL if _has_quotes(whole, delimiter) else csv.QUOTE_NONE
+        rows = _cells(whole, delimiter, quoting)
+    except csv.Error:
+        return False
+    if len(rows) < 2 or len({len(row) for row in rows}) > 1 or len(rows[0]) < 2:
+        return False
+    if delimiter == "\t":
+        return all(row[0].strip() for row in rows)
+    named = any(map(is_known_name, rows[0])) and has_header(rows[0], rows[1:])
+    return named or (len(rows) >= ENOUGH_ROWS and len(rows[0]) > 2)
 
 
 def has_header(first: list[str], others: list[list[str]]) -> bool:
     """Whether the first row is a header; the rule is in the docstring of this file."""
     below = [row for row in others if row != first]  # concatenated files repeat their header
-    for column, cell in enumerate(first):
-        if cell and any(column < len(row) and row[column] == cell for row in below):
-            return False
-    if any(is_known_name(cell) for cell in first):
+    columns = [{row[at] for row in below if at < len(row)} for at in range(len(first))]
+    unique = [at for at, cell in enumerate(first) if cell and cell not in columns[at]]
+    known = [at for at, cell in enumerate(first) if is_known_name(cell)]
+    named = [at for at in unique if at in known]
+    numbers = any(_is_number(cell) or len(cell) > LONGEST_NAME for cell in first)
+    cells = sum(map(bool, first))
+    if len(unique) < cells:
+        most = 2 * len(unique) > cells
+        half = 2 * len(unique) == cells and (
+            len(known) > 1 or any(_are_texts(columns[at]) for at in named)
+        )
+        return bool(named) and not numbers and (most or half)
+    if known:
         return True
-    if any(_is_number(cell) or len(cell) > LONGEST_NAME for cell in first):
+    if numbers:
         return False
     return len(first) > 1 and not any(
         _reads_like(cell, [row[column] for row in below if column < len(row)])
@@ -80,16 +163,29 @@ def has_header(first: list[str], others: list[list[str]]) -> bool:
     )
 
 
+def _names_columns(first: list[str], names: Collection[str]) -> bool | None:
+    """Whether a first row has one of some names; that of a column by its place says nothing."""
+    cells = {column_name(cell) for cell in first}
+    places = {str(place) for place in range(1, len(first) + 1)}
+    return True if {*names} & (cells - places) else None
+
+
+def _are_texts(cells: Collection[str]) -> bool:
+    """Whether most of some cells are texts of several words, which a name does not have."""
+    filled = [cell for cell in cells if cell.strip()]
+    return 2 * sum(len(cell.split()) > 1 for cell in filled) > len(filled)
+
+
 def _rows(
-    path: Path, stream: Iterator[str], delimiter: str, quoting: int, header: bool
+    path: Path, stream: Iterator[str], form: Form
 ) -> Iterator[tuple[int, int, list[str]]]:
     """Every row: its number, 0 for a header, its first line, and its cells.
 
     A blank line is no row; between those of a single column, it is an empty cell.
     """
-    reader = csv.reader(stream, delimiter=delimiter, quoting=quoting, strict=True)  # type: ignore[arg-type]
+    reader = csv.reader(stream, delimiter=form.delimiter, quoting=form.quoting, strict=True)  # type: ignore[arg-type]
     unlimited = csv.field_size_limit() > LONGEST_FIELD  # by others, in this process
-    number, width, blank = 0 if header else 1, 0, list[int]()
+    number, width, blank = 0 if form.header else 1, 0, list[int]()
     while True:
         line = reader.line_num + 1
         try:
@@ -107,6 +203,8 @@ def _rows(
         for given, at in [*cells, (row, line)]:
             yield number, at, given
             number += 1
+        if not width:
+            refuse_too_wide(path, len(row))
         width, blank = width or len(row), []
 
 

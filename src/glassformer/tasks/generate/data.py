@@ -40,7 +40,7 @@ class GenerateSchema(TextSchema):
             split: 0.0 if getattr(config, split) else share for split, share in shares.items()
         }
         ends = name in config.files and not are_many(config.files)
-        return read_documents(path, config.encoding, open_shares if ends else {})
+        return read_documents(path, config.encoding, open_shares if ends else {}, config.header)
 
     def group_column(self, name: str, config: DataConfig) -> str | None:
         texts = Path(name).exists() and not any(map(is_table, files_in(Path(name))))

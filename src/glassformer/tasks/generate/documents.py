@@ -11,7 +11,7 @@ from pathlib import Path
 from glassformer.data.rows import CONTINUED, Row
 from glassformer.data.sources.decoding import check_codec, lines
 from glassformer.data.sources.files import kind_of, names_in
-from glassformer.data.sources.formats import is_table, reader_of
+from glassformer.data.sources.formats import is_table, read_file
 from glassformer.data.splitter import ENOUGH_GROUPS
 from glassformer.errors import GlassformerError
 
@@ -22,12 +22,13 @@ DEEPEST = 20  # folders inside each other; more is a link to a parent
 
 
 def read_documents(
-    path: Path, encoding: str | None, shares: Mapping[str, float]
+    path: Path, encoding: str | None, shares: Mapping[str, float], header: bool | None = None
 ) -> Iterator[Row] | None:
     """The sections of a text file, or of all in a folder; None for a table.
 
     Args:
         shares: Split to the share of each file that it gets, from the end.
+        header: Whether the first row of a table in a folder names its columns, if it is known.
     """
     if encoding is not None:
         check_codec(encoding)
@@ -49,7 +50,7 @@ def read_documents(
             f"{path}: mixes tables such as {tables[0].name} with other files such as "
             f"{other.name}; name the tables themselves, or keep one kind in the folder"
         )
-    return chain.from_iterable(reader_of(file)(file, encoding) for file in tables)
+    return chain.from_iterable(read_file(file, encoding, header=header) for file in tables)
 
 
 def are_many(names: Iterable[str]) -> bool:

@@ -1,5 +1,6 @@
 """The schema of jobs whose samples are texts, and the roles that several jobs share."""
 
+import re
 from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -8,22 +9,56 @@ from typing import Any
 from glassformer.config import DataConfig
 from glassformer.data.columns import COLUMN_NAMES, Columns, Role
 from glassformer.data.paths import located
-from glassformer.data.rows import NoText, Row
+from glassformer.data.rows import NoText, Row, as_text
 from glassformer.data.samples import Sample
 from glassformer.data.schema import Schema
 from glassformer.data.splits import content_key
 from glassformer.data.text.chinese import simplified
 
 ARRAYS = (".npy", ".npz")  # files that a frontend of one's own reads
+NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)*|[.,]\d+)([eE][-+]?\d+)?")
+ENOUGH_ROWS = 20  # to tell values from texts
+FEW_VALUES = 0.1  # of the rows
+LONGER = 2  # times as long on average
 FEW = 50  # a label has at most this many values in the first rows, and each is at most this long
 
 
 def longest_texts(columns: Sequence[str], head: Sequence[Row]) -> str | None:
-    """The column with the longest texts; without texts, one that holds lists of numbers."""
-    texts = _texts(columns, head)
+    """The column with the longest texts; without texts, one that holds lists of numbers.
+
+    Numbers are no texts, nor are single words that recur, such as the names of species.
+    """
+    texts = [column for column in _texts(columns, head) if not _are_values(column, head)]
     if not texts:
         return next((column for column in columns if _holds_numbers(column, head)), None)
     return max(texts, key=lambda column: sum(len(row[column]) for row in head))
+
+
+def fuller_texts(columns: Sequence[str], head: Sequence[Row]) -> str:
+    """The first column, or one that is filled in as many rows with texts twice as long."""
+    best = columns[0]
+    for column in columns[1:]:
+        (rows, size), (others, length) = (_filled(one, head) for one in (best, column))
+        if column in _texts([column], head) and others >= rows and length >= LONGER * size:
+            best = column
+    return best
+
+
+def _filled(column: str, head: Sequence[Row]) -> tuple[int, float]:
+    """How many rows have a text in this column, and the mean length of a text there."""
+    sizes = [len(value) for row in head if (value := as_text(row.values.get(column)).strip())]
+    return len(sizes), sum(sizes) / max(1, len(sizes))
+
+
+def _are_values(column: str, head: Sequence[Row]) -> bool:
+    """Whether a column holds numbers, or single words of which there are few."""
+    values = [value for row in head if (value := row[column].strip())]
+    if len(head) < ENOUGH_ROWS or not values:
+        return False
+    if all(map(NUMBER.fullmatch, values)):
+        return True
+    few = len({*values}) <= len(values) * FEW_VALUES
+    return few and not any(len(value.split()) > 1 for value in values)
 
 
 def repeated_values(columns: Sequence[str], head: Sequence[Row]) -> str | None:
@@ -64,7 +99,9 @@ def _texts(columns: Sequence[str], head: Sequence[Row]) -> list[str]:
     ]
 
 
-TEXT = Role(name="text", names=COLUMN_NAMES["text"], guess=longest_texts)
+TEXT = Role(
+    name="text", names=COLUMN_NAMES["text"], guess=longest_texts, prefer=fuller_texts
+)
 LABEL = Role(
     name="label", names=COLUMN_NAMES["label"], several=True, answer=True, guess=repeated_values
 )

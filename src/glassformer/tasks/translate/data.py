@@ -18,7 +18,7 @@ from glassformer.data.ingest import LOOKED_AT, is_file
 from glassformer.data.rows import Row, as_text
 from glassformer.data.samples import Sample
 from glassformer.data.sources.files import packing_of, suffix_of
-from glassformer.data.sources.formats import is_table
+from glassformer.data.sources.formats import read_plain, reader_of
 from glassformer.data.sources.parallel import AND, paired, read_parallel, side_lines
 from glassformer.data.splits import content_key
 from glassformer.errors import GlassformerError
@@ -163,7 +163,7 @@ def pair_files(names: Sequence[str]) -> list[str]:
     found: list[str] = []
     waiting: str | None = None
     for name in names:
-        if paired(name) or not is_file(name) or is_table(Path(name)):
+        if paired(name) or not is_file(name) or reader_of(Path(name)) is not read_plain:
             found.append(name)
         elif waiting is None:
             waiting = name

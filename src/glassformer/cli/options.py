@@ -26,9 +26,7 @@ Columns = Annotated[
 ]
 Header = Annotated[
     str | None,
-    typer.Option(
-        metavar="yes|no", help="Whether the first row of a text table names its columns."
-    ),
+    typer.Option(metavar="yes|no", help="Whether the first row of a text table names its columns."),
 ]
 Valid = Annotated[list[str], typer.Option(metavar="DATA", help="Validation data.")]
 Test = Annotated[list[str], typer.Option(metavar="DATA", help="Test data.")]

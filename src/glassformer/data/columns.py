@@ -57,6 +57,7 @@ class Role:
         several: Whether it may hold several values, as a list.
         answer: Whether it is what a model predicts, rather than its input.
         guess: Finds its column by the content of unassigned columns, where no name matches.
+        lacking: Says why none of the unassigned columns can be its column, if it is clear.
         prefer: Chooses by content among columns that match by name, the likeliest first.
     """
 
@@ -66,6 +67,7 @@ class Role:
     several: bool = False
     answer: bool = False
     guess: Callable[[Sequence[str], Sequence[Row]], str | None] | None = None
+    lacking: Callable[[Sequence[str], Sequence[Row]], str] | None = None
     prefer: Callable[[Sequence[str], Sequence[Row]], str] | None = None
 
 
@@ -105,10 +107,16 @@ def find_columns(
         example = ",".join(f"{role.name}=..." for role in required)
         kind = "columns are" if len(columns) > 1 else "only column is"
         group = f", and {found['group']} is the group" if "group" in found else ""
+        reasons = (
+            role.lacking(_free(columns, found), head)
+            for role in required
+            if role.name in missing and role.lacking is not None
+        )
+        why = "".join(f"; {reason}" for reason in reasons if reason)
         raise GlassformerError(
             f"{head[0].file}: no column for {' and '.join(missing)}; the {kind} "
-            f"{listed(columns) or 'none'}{group}; rename them, or name them with "
-            f"--columns {example}"
+            f"{listed(columns) or 'none'}{group}{why}; rename them, or name them "
+            f"with --columns {example}"
         )
     return {role.name: found[role.name] for role in roles if role.name in found}
 

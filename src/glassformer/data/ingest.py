@@ -189,9 +189,7 @@ def _group_by_name(
     return None
 
 
-def refuse_header(
-    given: Mapping[str, Sequence[str]], config: DataConfig, schema: Schema
-) -> None:
+def refuse_header(given: Mapping[str, Sequence[str]], config: DataConfig, schema: Schema) -> None:
     """Refuse to be told of a header where nothing that is read could have one."""
     names = [name for some in given.values() for name in some]
     if all(header_of(name, config, schema) is None for name in names):

@@ -86,8 +86,9 @@ def training_arguments(
     """
     request = train_request(
         job, data,
-        run=run, valid=valid, test=test, unlabelled=unlabelled, columns=columns,
-        header=header, group=group, size=size, config=config, settings=set, steps=steps, epochs=epochs, time=time, flops=flops,
+        run=run, valid=valid, test=test, unlabelled=unlabelled, columns=columns, header=header,
+        group=group, size=size, config=config, settings=set, steps=steps, epochs=epochs, time=time,
+        flops=flops,
         pretrain=pretrain, seed=seed, origin=from_, module=module, device=device,
         deterministic=deterministic, curve=curve, model=model,
     )  # fmt: skip

@@ -92,9 +92,7 @@ def opened_rows(
     header = config.data.header if header is None else header
     read_as = replace(config.data, header=header)
     named = columns_in(names, folder, replace(config, data=read_as), schema) | dict(columns)
-    files = DataConfig(
-        test=names, columns=named, header=header, encoding=config.data.encoding
-    )
+    files = DataConfig(test=names, columns=named, header=header, encoding=config.data.encoding)
     read = (
         rows_of_files(folder, config, task, setup, files)
         if labelled

@@ -8,14 +8,18 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 
 from glassformer.data.doctor.check import Answer, Check, Finding, Specimen
+from glassformer.data.rows import listed
 from glassformer.data.samples import SPLITS
 from glassformer.data.splits import hashed
 from glassformer.wording import counted
 
+SENTENCE = 4  # words on average, in a column of texts
+SOME_COLUMNS, SOME_ROWS = 50, 10_000  # in which unread texts are looked for
 MANY = 0.01  # of the rows; more duplicates are no accident
 CLEAR = 2 / 3  # of the rows with the same content must agree
 
@@ -26,7 +30,8 @@ def default_checks(answer: Answer | None = None, *, one_answer: bool = False) ->
     Args:
         answer, one_answer: As for `RepeatedSamples`.
     """
-    return [EmptyRows(), RepeatedSamples(answer, one_answer=one_answer), SharedGroups()]
+    repeated = RepeatedSamples(answer, one_answer=one_answer)
+    return [EmptyRows(), repeated, SharedGroups(), UnreadTexts()]
 
 
 class EmptyRows(Check):
@@ -200,3 +205,40 @@ class SharedGroups(Check):
             )
             advice = "keep each group in one split; split the data by group"
             yield Finding("shared groups", "warning", what, advice, rows)
+
+
+class UnreadTexts(Check):
+    """Columns of texts that have no role and are longer than what is read, such as a context."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.words: Counter[str] = Counter()  # by column
+        self.sizes: Counter[str] = Counter()  # characters, by column
+        self.read: Counter[str] = Counter()  # characters, by role
+
+    def see(self, row: Specimen) -> None:
+        if self.rows == SOME_ROWS or not row.others:
+            return
+        self.rows += 1
+        for role, value in row.sample.items():
+            if isinstance(value, str) and role not in ("where", "group"):
+                self.read[role] += len(value)
+        for column, text in islice(row.others.items(), SOME_COLUMNS):
+            self.words[column] += len(text.split())
+            self.sizes[column] += len(text)
+
+    def findings(self) -> Iterator[Finding]:
+        longest = max(self.read.values(), default=0)
+        found = [
+            column
+            for column, size in self.sizes.items()
+            if size > longest and self.words[column] >= SENTENCE * self.rows
+        ]
+        if found:
+            texts = "column" if len(found) == 1 else "columns"
+            what = f"longer texts than those that are read stand in the {texts} {listed(found)}"
+            advice = (
+                "they are not read: choose them with --columns, or join what belongs together, "
+                "such as a context and its question, in one column"
+            )
+            yield Finding("unread texts", "warning", what, advice, total=self.rows)

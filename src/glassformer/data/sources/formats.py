@@ -13,8 +13,7 @@ from typing import Any
 from glassformer.data.rows import Row, row_of
 from glassformer.data.sources.decoding import lines
 from glassformer.data.sources.files import opened, suffix_of
-from glassformer.data.sources.parquet import MAGIC as PARQUET
-from glassformer.data.sources.parquet import read_parquet
+from glassformer.data.sources.parquet import MAGIC as PARQUET, read_parquet
 from glassformer.data.sources.table import looks_like_table, read_table
 from glassformer.data.sources.tmx import read_tmx
 from glassformer.errors import GlassformerError

@@ -118,7 +118,7 @@ def _form(path: Path, sample: str, header: bool | None, names: Collection[str]) 
 def looks_like_table(path: Path) -> bool:
     """Whether a file whose name does not say so is a table; see the docstring of this file."""
     with opened(path, binary=True) as stream:
-        head = stream.peek()[:HEAD]
+        head = stream.read(HEAD)
     codec = next((codec for mark, codec in MARKS.items() if head.startswith(mark)), "utf-8")
     sample = head.decode(codec, "ignore")
     if "\0" in sample:
@@ -176,9 +176,7 @@ def _are_texts(cells: Collection[str]) -> bool:
     return 2 * sum(len(cell.split()) > 1 for cell in filled) > len(filled)
 
 
-def _rows(
-    path: Path, stream: Iterator[str], form: Form
-) -> Iterator[tuple[int, int, list[str]]]:
+def _rows(path: Path, stream: Iterator[str], form: Form) -> Iterator[tuple[int, int, list[str]]]:
     """Every row: its number, 0 for a header, its first line, and its cells.
 
     A blank line is no row; between those of a single column, it is an empty cell.

@@ -108,8 +108,8 @@ class ClassifySchema(Schema):
             return "\n".join(sorted(set(map(content_key, names(sample)))))
 
         if is_own(config.model.frontend.kind):
-            rarest, separator = task.rarest, task.separator
-            counts = LabelCounts(names, rarest=rarest, most=MANY, separator=separator)
+            several = {"separator": task.separator, "several": task.multi_label}
+            counts = LabelCounts(names, rarest=task.rarest, most=MANY, **several)
             return [*default_checks(answer, one_answer=True), counts]
         return [
             *default_checks(answer, one_answer=True),
@@ -118,6 +118,12 @@ class ClassifySchema(Schema):
             OnlyWith("text", Lengths("text", read, kind, advice)),
             OnlyWith("sound", SoundLevels(task.max_seconds, task.rate, cuts=True)),
             StrayCharacters("text", "label"),
-            LabelCounts(names, rarest=task.rarest, most=MANY, separator=task.separator),
+            LabelCounts(
+                names,
+                rarest=task.rarest,
+                most=MANY,
+                separator=task.separator,
+                several=task.multi_label,
+            ),
             Leaks(names),
         ]

@@ -42,5 +42,11 @@ class RecogniseSchema(ImageSchema):
             *default_checks(answer, one_answer=True),
             ImageSizes(task.largest),
             StrayCharacters("label"),
-            LabelCounts(names, rarest=task.rarest, most=MANY, separator=task.separator),
+            LabelCounts(
+                names,
+                rarest=task.rarest,
+                most=MANY,
+                separator=task.separator,
+                several=task.multi_label,
+            ),
         ]

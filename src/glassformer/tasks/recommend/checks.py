@@ -15,6 +15,8 @@ RARE = 5  # rows of a user or an item; from fewer, little can be learned
 UNRATED = "add a column of ratings, or train with --set task.feedback=implicit"
 UNTIMED = "add a column of times, or use task.method=factors"
 STRAY = 0.01  # of the rows; ratings of more are no slip
+ODD, BESIDE = 0.001, 0.05  # of all ratings and of the next ones; ends of a scale are not as rare
+FEW_STEPS = 21  # different ratings, on a scale of steps
 
 
 class RepeatedPairs(Check):
@@ -153,8 +155,17 @@ class RatingScale(Check):
             advice = "set task.lowest and task.highest to the scale, which leaves them out"
             yield Finding("stray ratings", "warning", what, advice, numbers)
 
+        odd = [] if stray or outside else odd_ratings(self._counts())
+        if odd:
+            values = ", ".join(f"{value:g}" for value in odd)
+            numbers = [number for value in odd for number in self.rows[value]]
+            what = f"{counted(len(numbers), 'rating')} of {values}, next to the scale of the others"
+            zero = " (0 often stands for: not rated)" if 0.0 in odd else ""
+            advice = f"is it on the scale{zero}? if not, set task.lowest and task.highest"
+            yield Finding("odd ratings", "note", what, advice, numbers)
+
     def figures(self) -> Figures:
-        if not 1 < len(self.rows) <= 21:
+        if not 1 < len(self.rows) <= FEW_STEPS:
             return {}
         return {"Ratings": {f"{value:g}": len(self.rows[value]) for value in sorted(self.rows)}}
 
@@ -181,7 +192,10 @@ class RatingScale(Check):
     def _stray(self) -> list[float]:
         if self.lowest is not None or self.highest is not None:
             return []
-        return stray_ratings({value: len(numbers) for value, numbers in self.rows.items()})
+        return stray_ratings(self._counts())
+
+    def _counts(self) -> dict[float, int]:
+        return {value: len(numbers) for value, numbers in self.rows.items()}
 
 
 def stray_ratings(counts: Mapping[float, int]) -> list[float]:
@@ -202,6 +216,21 @@ def stray_ratings(counts: Mapping[float, int]) -> list[float]:
         else:
             break
     return sorted(stray)
+
+
+def odd_ratings(counts: Mapping[float, int]) -> list[float]:
+    """The ends of a scale of steps that hardly anybody uses, as if they were not part of it.
+
+    >>> odd_ratings({0.0: 2, 0.5: 1_400, 1.0: 2_800, 2.5: 5_500, 5.0: 13_000})
+    [0.0]
+    >>> odd_ratings({1.0: 40, 2.0: 60, 5.0: 1_300})
+    []
+    """
+    values, total = sorted(counts), sum(counts.values())
+    if not 2 < len(values) <= FEW_STEPS:
+        return []
+    ends = ((values[0], values[1]), (values[-1], values[-2]))
+    return [end for end, inner in ends if counts[end] <= min(ODD * total, BESIDE * counts[inner])]
 
 
 def in_scale(rating: float, lowest: float | None, highest: float | None) -> bool:

@@ -2,12 +2,22 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from glassformer.data.doctor.check import Check, Figures, Finding, Specimen
 from glassformer.data.rows import listed
 from glassformer.data.samples import Sample
 from glassformer.data.splits import content_key
+from glassformer.tasks.shared.labels import (
+    MOST_FIELDS,
+    names_of,
+    no_regression,
+    quantities,
+    separated_line,
+    separator_of,
+)
 from glassformer.wording import counted
 
 NEARLY_ALL = 0.95  # of the rows: a model that always predicts this label looks good
@@ -15,21 +25,40 @@ NEARLY_ALL = 0.95  # of the rows: a model that always predicts this label looks 
 Names = Callable[[Sample], list[str]]  # the labels of a sample
 
 
+@dataclass(slots=True)
+class Field:
+    """A label, or several, as they are written: the first row, how many rows, and whether some of
+    them are for training.
+    """
+
+    first: int
+    rows: int = 0
+    learned: bool = False
+
+
 class LabelCounts(Check):
-    """Labels that are too few, too many, too rare, unbalanced, or spelt in two ways.
+    """Labels that are too few, too many, too rare, amounts, unbalanced, or spelt in two ways.
 
     Args:
         rarest: Labels with fewer rows are refused in training.
         most: The maximum number of labels.
         separator: What separates several labels in one field.
+        several: Whether a field has several; None searches for a separator, as training does.
     """
 
     needs_all = True
 
     def __init__(
-        self, names: Names, *, rarest: int, most: int, separator: str | None = None
+        self,
+        names: Names,
+        *,
+        rarest: int,
+        most: int,
+        separator: str | None = None,
+        several: bool | None = None,
     ) -> None:
         self.names, self.rarest, self.most, self.separator = names, rarest, most, separator
+        self.fields: dict[str, Field] | None = None if separator or several is False else {}
         self.counts: Counter[str] = Counter()
         self.learned: set[str] = set()
         self.first: dict[str, int] = {}
@@ -39,6 +68,8 @@ class LabelCounts(Check):
     def see(self, row: Specimen) -> None:
         found = dict.fromkeys(self.names(row.sample))
         self.rows += 1
+        if self.fields is not None:
+            self._note_field(row)
         self.several += len(found) != 1
         for name in found:
             if name not in self.counts and len(self.counts) == self.most:
@@ -49,9 +80,51 @@ class LabelCounts(Check):
             if row.split == "train":
                 self.learned.add(name)
 
+    def _note_field(self, row: Specimen) -> None:
+        """Keep how often each field occurs, in which labels may be found."""
+        value = row.sample["label"]
+        if not isinstance(value, str) or len(self.fields or ()) > MOST_FIELDS:
+            self.fields = None  # lists, or texts
+            return
+        assert self.fields is not None
+        field = self.fields.setdefault(value.strip(), Field(row.number))
+        field.rows += 1
+        field.learned = field.learned or row.split == "train"
+
+    @cached_property
+    def separated(self) -> Finding | None:
+        """The finding about a separator that was found; labels are then counted by it."""
+        fields = {name: field.rows for name, field in (self.fields or {}).items()}
+        separator = separator_of(fields)
+        if separator is None or self.fields is None:
+            return None
+        self.separator = separator
+        self.counts, self.learned, self.first = Counter(), set(), {}
+        self.excess, self.several = [], 0
+        for value, field in self.fields.items():
+            names = dict.fromkeys(names_of(value, separator))
+            self.several += field.rows * (len(names) != 1)
+            for name in names:
+                self.counts[name] += field.rows
+                self.first[name] = min(field.first, self.first.get(name, field.first))
+                self.learned |= {name} if field.learned else set()
+        what, _, advice = separated_line(separator, fields).partition("; ")
+        rows = [field.first for value, field in self.fields.items() if separator in value]
+        return Finding("several labels", "note", what, advice, sorted(rows), total=self.several)
+
     def findings(self) -> Iterator[Finding]:
         if not self.rows:
             return
+        if self.separated is not None:
+            yield self.separated
+        amounts = quantities(self.counts)
+        if amounts is not None and (self.excess or self._rare_names()):
+            what, _, advice = no_regression(amounts).partition("; ")
+            yield Finding("amounts", "error", what, advice, [*self.first.values()], total=self.rows)
+            return
+        if amounts is not None:
+            what, _, advice = no_regression(amounts).partition("; ")
+            yield Finding("amounts", "warning", what, advice, total=self.rows)
         if self.excess:
             what = f"more than {self.most:,} different labels"
             advice = "they look like texts; name the label column with --columns label=..."
@@ -100,6 +173,7 @@ class LabelCounts(Check):
         return spellings
 
     def corrections(self) -> Mapping[str, Callable[[Any], Any]]:
+        _ = self.separated
         best = {other: names[0] for names in self._by_spelling().values() for other in names[1:]}
 
         def respelt(value: Any) -> Any:
@@ -137,4 +211,5 @@ class LabelCounts(Check):
         return Finding(kind, severity, what, advice, numbers, total=total)
 
     def figures(self) -> Figures:
+        _ = self.separated
         return {"labels": dict(self.counts.most_common())}

@@ -28,7 +28,7 @@ from glassformer.models.transformer import Classifier, ClassScores, Noise
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.shared.label_answers import ClassAnswers
 from glassformer.tasks.shared.label_inputs import Inputs
-from glassformer.tasks.shared.labels import Labels
+from glassformer.tasks.shared.labels import Labels, separated_line
 from glassformer.tasks.shared.losses import IGNORED
 from glassformer.tasks.task import Loss
 from glassformer.wording import counted
@@ -67,7 +67,11 @@ class LabelTask(JobTask[Any, Tensor, ClassAnswers]):
         """Find the labels, put them into the folder, and settle whether a row has several."""
         labels = Labels.learn(samples, config.task)
         labels.save(folder / "labels.json")
-        return replace(config, task=replace(config.task, multi_label=labels.multi))
+        if labels.separator and not config.task.separator:
+            fields = Counter(str(value).strip() for value in samples.values("label"))
+            write_json([separated_line(labels.separator, fields)], samples.folder / REMARKS)
+        several = {"multi_label": labels.multi, "separator": labels.separator}
+        return replace(config, task=replace(config.task, **several))
 
     def index(self, samples: Samples, data: Path) -> None:
         self.inputs.refuse_others(samples)

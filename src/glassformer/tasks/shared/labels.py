@@ -1,8 +1,9 @@
 """The labels of a classifier: their names, how often each occurs, and the temperature."""
 
 import math
+import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,8 +22,18 @@ from glassformer.files import read_json, write_json
 from glassformer.metrics.classification import THRESHOLD
 from glassformer.tasks.predictor import Prediction
 from glassformer.tasks.shared.lazy_details import LazyDetails
+from glassformer.tasks.shared.text_data import SEPARATORS
+from glassformer.wording import counted
 
 MANY = 1000  # labels; more usually means free text in the wrong column
+
+WHOLE = 0.9  # of the pieces of fields with several labels are the only label of other rows
+SEVERAL = 0.01  # of the rows, at least two, have several labels, or a separator is an accident
+MOST_FIELDS = 100_000  # different ones, to search for a separator
+
+QUANTITIES = 20  # different numbers as labels; more are no grades
+NEARLY_ALL_NUMBERS = 0.95  # of the different labels
+NUMBER = re.compile(r"[$€£¥]?\s*([-+]?(?:\d+(?:[.,]\d*)*|[.,]\d+))\s*[%$€£¥]?")
 
 Details = Mapping[str, Any]
 Extend = Callable[[int, Details], Details]
@@ -85,7 +96,7 @@ class Labels:
     @classmethod
     def learn(cls, samples: Samples, settings: LabelSettings) -> "Labels":
         """The labels in the data, refused if they cannot be learned."""
-        separator = settings.separator
+        separator = settings.separator or found_separator(samples, settings)
         first: dict[str, int] = {}  # the row that has it first
         seen: Counter[str] = Counter()
         learned: Counter[str] = Counter()
@@ -262,10 +273,101 @@ def names_of(value: str | list[str], separator: str | None) -> list[str]:
     return [stripped for name in value if (stripped := name.strip())]
 
 
+def found_separator(samples: Samples, settings: LabelSettings) -> str | None:
+    """What separates several labels in one field, if some have several and no setting says so."""
+    if settings.multi_label is False:
+        return None
+    fields: Counter[str] = Counter()
+    for value in samples.values("label"):
+        if not isinstance(value, str) or len(fields) > MOST_FIELDS:
+            return None
+        fields[value.strip()] += 1
+    return separator_of(fields)
+
+
+def separator_of(fields: Mapping[str, int]) -> str | None:
+    """What separates several labels, judged by how many rows have each field.
+
+    The labels of such fields are, nearly all of them, the only label of other rows. In
+    "Smith, John" they are not.
+
+    >>> separator_of({"2": 50, "5": 40, "2,5": 9}), separator_of({"Smith, John": 9, "Roe, Jo": 7})
+    (',', None)
+    """
+    for separator in SEPARATORS:
+        together = {field: rows for field, rows in fields.items() if separator in field}
+        if sum(together.values()) < max(2, SEVERAL * sum(fields.values())):
+            continue
+        pieces: Counter[str] = Counter()
+        for field, rows in together.items():
+            for piece in names_of(field, separator):
+                pieces[piece] += rows
+        alone = sum(rows for piece, rows in pieces.items() if fields.get(piece))
+        if pieces and alone >= WHOLE * pieces.total():
+            return separator
+    return None
+
+
+def separated_line(separator: str, fields: Mapping[str, int]) -> str:
+    """What to say about a separator that was found.
+
+    >>> separated_line(",", {"2": 50, "5": 40, "2,5": 9})
+    "9 rows have several labels, separated by ',', as in '2,5'; if each is one label, --set \
+task.multi_label=false"
+    """
+    several = {field: rows for field, rows in fields.items() if separator in field}
+    rows = sum(several.values())
+    return (
+        f"{counted(rows, 'row')} {'has' if rows == 1 else 'have'} several labels, separated by "
+        f"{separator!r}, as in {max(several, key=lambda field: several[field])[:40]!r}; if each "
+        f"is one label, --set task.multi_label=false"
+    )
+
+
+def quantities(names: Collection[str]) -> str | None:
+    """What numbers some labels are, if they are amounts rather than grades or classes.
+
+    Classes are counted from 0 or 1; there are few grades.
+
+    >>> quantities([str(age) for age in range(18, 91)])
+    '73 different numbers from 18 to 90'
+    >>> quantities(["1", "2", "3"]), quantities([str(number) for number in range(77)])
+    (None, None)
+    """
+    if len(names) <= QUANTITIES:
+        return None
+    matches = [match for name in names if (match := NUMBER.fullmatch(name.strip()))]
+    if len(matches) < NEARLY_ALL_NUMBERS * len(names):
+        return None
+    shown = {_amount(match[1]): match[0] for match in matches}
+    lowest, highest = min(shown), max(shown)
+    if lowest in (0, 1) and shown.keys() == {lowest + n for n in range(len(shown))}:
+        return None
+    return f"{len(matches):,} different numbers from {shown[lowest]} to {shown[highest]}"
+
+
+def _amount(text: str) -> float:
+    """A number, whichever of comma and point stands before its decimals."""
+    whole, _, decimals = text.replace(",", ".").rpartition(".")
+    if text.count(".") + text.count(",") > 1 or (len(decimals) == 3 and whole not in ("", "0")):
+        return float(re.sub("[.,]", "", text))
+    return float(text.replace(",", "."))
+
+
+def no_regression(amounts: str) -> str:
+    """What to do about amounts as labels."""
+    return (
+        f"the labels are {amounts}: no job predicts amounts; make a few grades of them in a column "
+        f"of their own, such as low, medium and high, and name it with --columns label=..."
+    )
+
+
 def refuse_too_many(first: dict[str, int], samples: Samples) -> None:
-    """Refuse so many labels that they are probably texts."""
+    """Refuse so many labels that they are probably texts, or amounts."""
     if len(first) > MANY:
         name, row = next(reversed(first.items()))
+        if (amounts := quantities(first)) is not None:
+            raise GlassformerError(f"{samples[row]['where']}: {no_regression(amounts)}")
         raise GlassformerError(
             f"{samples[row]['where']}: more than {MANY:,} different labels, such as "
             f"{name[:40]!r}; is it the right column? Name it with --columns"
@@ -283,6 +385,8 @@ def refuse_too_few(
             f"in every other row; name the column with --columns text=...,label=..."
         )
     name, count = min(seen.items(), key=lambda item: item[1])
+    if count < rarest and (amounts := quantities(seen)) is not None:
+        raise GlassformerError(f"{samples[first[name]]['where']}: {no_regression(amounts)}")
     if count < rarest:
         times = "once" if count == 1 else f"{count} times"
         others = sum(some < rarest for some in seen.values()) - 1

@@ -16,6 +16,7 @@ from glassformer.data.splits import content_key
 from glassformer.data.text.chinese import simplified
 
 ARRAYS = (".npy", ".npz")  # files that a frontend of one's own reads
+SEPARATORS = ("|", ";", ",", "/")  # of several labels in one field
 NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)*|[.,]\d+)([eE][-+]?\d+)?")
 ENOUGH_ROWS = 20  # to tell values from texts
 FEW_VALUES = 0.1  # of the rows
@@ -32,6 +33,16 @@ def longest_texts(columns: Sequence[str], head: Sequence[Row]) -> str | None:
     if not texts:
         return next((column for column in columns if _holds_numbers(column, head)), None)
     return max(texts, key=lambda column: sum(len(row[column]) for row in head))
+
+
+def no_texts(columns: Sequence[str], head: Sequence[Row]) -> str:
+    """What to say about a table without texts; empty where some columns may hold texts."""
+    if not columns or not all(_are_values(column, head) for column in columns):
+        return ""
+    return (
+        "all of them hold numbers, or single words that recur, and no job learns from tables "
+        "without texts"
+    )
 
 
 def fuller_texts(columns: Sequence[str], head: Sequence[Row]) -> str:
@@ -52,7 +63,7 @@ def _filled(column: str, head: Sequence[Row]) -> tuple[int, float]:
 
 def _are_values(column: str, head: Sequence[Row]) -> bool:
     """Whether a column holds numbers, or single words of which there are few."""
-    values = [value for row in head if (value := row[column].strip())]
+    values = [value for row in head if (value := as_text(row.values.get(column)).strip())]
     if len(head) < ENOUGH_ROWS or not values:
         return False
     if all(map(NUMBER.fullmatch, values)):
@@ -64,20 +75,36 @@ def _are_values(column: str, head: Sequence[Row]) -> bool:
 def repeated_values(columns: Sequence[str], head: Sequence[Row]) -> str | None:
     """A column with lists; otherwise the one with the fewest different values.
 
-    A column with a single value is the last choice; sorted data may start with one.
+    A column with a single value is the last choice; sorted data may start with one. Fields with
+    several labels differ more than the labels do.
     """
     for column in columns:
         if list in {type(row.values.get(column)) for row in head}:
             return column
     values = {column: {row[column] for row in head} for column in _texts(columns, head)}
+    values = {column: _labels_in(some, len(head)) for column, some in values.items()}
     candidates = [
         column
         for column, some in values.items()
-        if len(some) <= max(2, min(FEW, len(head) // 2)) and max(map(len, some)) <= FEW
+        if len(some) <= _most_labels(len(head)) and max(map(len, some)) <= FEW
     ]
     return min(
         candidates, key=lambda column: (len(values[column]) < 2, len(values[column])), default=None
     )
+
+
+def _most_labels(rows: int) -> int:
+    return max(2, min(FEW, rows // 2))
+
+
+def _labels_in(fields: set[str], rows: int) -> set[str]:
+    """The labels in some fields: these, or their pieces if that makes them few."""
+    if _most_labels(rows) < len(fields) and max(map(len, fields)) <= FEW:
+        for separator in SEPARATORS:
+            pieces = {piece.strip() for field in fields for piece in field.split(separator)}
+            if len(pieces) <= _most_labels(rows) and 2 * len(pieces & fields) > len(pieces):
+                return pieces
+    return fields
 
 
 def is_numbers(value: str) -> bool:
@@ -100,7 +127,11 @@ def _texts(columns: Sequence[str], head: Sequence[Row]) -> list[str]:
 
 
 TEXT = Role(
-    name="text", names=COLUMN_NAMES["text"], guess=longest_texts, prefer=fuller_texts
+    name="text",
+    names=COLUMN_NAMES["text"],
+    guess=longest_texts,
+    lacking=no_texts,
+    prefer=fuller_texts,
 )
 LABEL = Role(
     name="label", names=COLUMN_NAMES["label"], several=True, answer=True, guess=repeated_values

@@ -41,7 +41,8 @@ def test_clean_data_get_an_all_clear_and_their_numbers(tmp_path, said):
     write_csv(tmp_path / "x.csv", reviews(61))
     words = said("x.csv")
     assert words.startswith(
-        "x.csv: text = 'text', label = 'label', utf-8\nfor classify, 61 train rows\n"
+        "x.csv: text = 'text', label = 'label'; header: yes; not read: 'film'; utf-8\n"
+        "for classify, 61 train rows\n"
         "All clear: nothing to fix.\n"
     )
     assert [line.split()[:2] for line in words.splitlines() if "█" in line][-2:] == [
@@ -382,3 +383,53 @@ def test_the_control_characters_of_a_label_do_not_reach_the_terminal(tmp_path, s
     words = said("x.csv")
     assert "\x1b" not in words
     assert "\\x1b[31mgood [b]" in words
+
+
+def test_a_header_of_which_a_cell_is_also_a_label_is_read_as_one_and_said(tmp_path, said):
+    texts = [row["text"] for row in reviews()]
+    rows = [{"message": text, "spam": ("ham", "spam")[n % 2]} for n, text in enumerate(texts)]
+    write_csv(tmp_path / "x.csv", rows)
+    words = said("x.csv", "--columns", "text=message,label=spam")
+    assert words.startswith("x.csv: text = 'message', label = 'spam'; header: yes; utf-8\n")
+    assert f"for classify, {len(rows)} train rows" in words
+    words = said("x.csv", "--header", "no")
+    assert words.startswith("x.csv: text = '1', label = '2'; header: no; utf-8\n")
+    assert f"for classify, {len(rows) + 1} train rows" in words
+
+
+def test_a_header_is_yes_or_no(tmp_path, capsys):
+    write_csv(tmp_path / "x.csv", reviews())
+    assert main(["doctor", "x.csv", "--header", "maybe"]) == 1
+    assert "--header must be yes or no, got 'maybe'" in capsys.readouterr().err
+
+
+def test_a_table_without_an_ending_is_one_by_what_it_looks_like(tmp_path, said):
+    lines = [f"{row['label']}\t{row['text']}\n" for row in reviews()]
+    (tmp_path / "SMSSpamCollection").write_text("".join(lines))
+    words = said("SMSSpamCollection", "--fix", "clean.tsv")
+    assert words.startswith("SMSSpamCollection: text = '2', label = '1'; header: no; utf-8\n")
+    assert (tmp_path / "clean.tsv").read_text().startswith('"label"\t"text"\n')
+
+
+def test_several_labels_in_a_field_are_found_and_said(tmp_path, said):
+    labels = ("joy", "anger", "joy,anger")
+    rows = [{"text": row["text"], "label": labels[n % 3]} for n, row in enumerate(reviews(60))]
+    write_csv(tmp_path / "x.csv", rows)
+    words = said("x.csv")
+    assert "note: 20 rows have several labels, separated by ',', as in 'joy,anger'" in words
+    assert [line.split()[:2] for line in words.splitlines() if "█" in line][-2:] == [
+        ["joy", "40"],
+        ["anger", "40"],
+    ]
+    assert "several labels" not in said("x.csv", "--set", "task.multi_label=false")
+
+
+def test_longer_texts_than_those_that_are_read_are_a_warning(tmp_path, said):
+    rows = [
+        {"question": f"who {n}", "context": f"it was {row['text']}", "answer": f"she {n}"}
+        for n, row in enumerate(reviews())
+    ]
+    write_csv(tmp_path / "x.csv", rows)
+    words = said("x.csv", "--job", "translate")
+    assert "; not read: 'context'; utf-8" in words
+    assert "warning: longer texts than those that are read stand in the column context" in words

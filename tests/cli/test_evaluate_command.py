@@ -262,3 +262,14 @@ def test_columns_can_be_named(home, tmp_path, capsys):
     data = write_csv(tmp_path / "other.csv", rows)
     assert evaluate(home / "run", data, "--columns", "text=a,label=c", "--json") == 0
     assert json.loads(capsys.readouterr().out)["rows"] == 20
+
+
+def test_whether_the_first_row_is_a_header_can_be_said_and_is_shown(home, tmp_path, capsys):
+    rows = [(row["text"], row["label"]) for row in reviews(31)]
+    table = tmp_path / "x.csv"
+    table.write_text("\n".join(f"{text},{label}" for text, label in [("name", "good"), *rows]))
+    for options, header, count in (([], "no", 32), (["--header", "yes"], "yes", 31)):
+        assert evaluate(home / "run", table, *options) == 0
+        out = capsys.readouterr().out
+        assert f"; header: {header}" in out
+        assert f"On {count} rows" in out

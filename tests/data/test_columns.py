@@ -211,3 +211,21 @@ def test_one_column_may_hold_the_target_and_its_references(given):
     rows = [Row({"src": "read", "refs": ["R EH D", "R IY D"]}, "x.jsonl", 1)]
     found = PAIRS.find_columns(rows, given)
     assert found == {"source": "src", "target": "refs", "references": "refs"}
+
+
+def test_of_two_columns_of_texts_the_fuller_and_longer_one_is_read():
+    titles = ["", "Great dress"] * 17
+    reviews = [f"It fits well and I wore it {n} times" for n in range(34)]
+    head = rows(**{"Title": titles, "Review Text": reviews, "Rating": ["4", "5"] * 17})
+    assert LABELLED.find_columns(head, {}) == {"text": "Review Text", "label": "Rating"}
+    assert LABELLED.find_columns(head, {"text": "Title"})["text"] == "Title"
+    full = rows(**{"title": reviews, "summary text": titles, "stars": ["4", "5"] * 17})
+    assert LABELLED.find_columns(full, {})["text"] == "title"
+
+
+def test_numbers_and_names_of_species_are_no_texts():
+    sizes = [f"{n % 7}.{n % 3}" for n in range(60)]
+    species = ["setosa", "versicolor", "virginica"] * 20
+    iris = rows(**{"sepal length (cm)": sizes, "sepal width (cm)": sizes, "species": species})
+    with pytest.raises(GlassformerError, match="no job learns from tables without texts"):
+        LABELLED.find_columns(iris, {})

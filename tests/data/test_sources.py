@@ -141,10 +141,75 @@ def test_lines_of_a_table_end_in_any_way(tmp_path, end):
         (["How do you like it?", "Your comment"], [["a lot", "Nice."], ["not", "Hm."]], True),
         (["Approx.", "Value"], [["1.5", "a"]], True),
         (["Name", "No. of rooms", "Rent p.m."], [["a", "b", "c"]], True),
+        (["message", "spam"], [["win a prize", "spam"], ["see you then", "ham"]], True),
+        (["spam", "message"], [["spam", "win a prize"], ["ham", "see you then"]], True),
+        (["Sentence #", "Word", "POS", "Tag"], [["1", "its", "POS", "O"]], True),
+        (["Sentence #", "Word", "POS", "Tag"], [["1", "Word", "POS", "O"]], True),
+        (["message", "label"], [["message", "ham"], ["see you then", "ham"]], True),
+        (["name", "noun"], [["book", "noun"], ["read", "verb"]], False),
+        (["title", "noun", "3"], [["book", "noun", "4"]], False),
+        (["see you", "name", "ham"], [["win", "name", "ham"]], False),
     ],
 )
 def test_a_header_is_told_from_data(first, others, answer):
     assert has_header(first, others) is answer
+
+
+def test_a_header_is_one_by_declaration_or_by_the_columns_that_are_asked_for(tmp_path):
+    path = write(tmp_path / "x.csv", "5,a fine film\n1,a bad one\n")
+    assert values(path, header=True) == [{"5": "1", "a fine film": "a bad one"}]
+    odd = write(tmp_path / "y.csv", "Kommentar,gut\nja,gut\nnein,schlecht\n")
+    assert values(odd)[0] == {"1": "Kommentar", "2": "gut"}
+    assert values(odd, names={"Kommentar"})[0] == {"Kommentar": "ja", "gut": "gut"}
+    assert values(odd, header=False, names={"Kommentar"})[0] == {"1": "Kommentar", "2": "gut"}
+    assert values(odd, names={"1", "2"})[0] == {"1": "Kommentar", "2": "gut"}
+
+
+TEXTS = [f"it was film {n}" for n in range(23)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "columns"),
+    [
+        ([f"ham\t{text}" for text in TEXTS], ["1", "2"]),
+        (["text,label", *(f"{text},ham" for text in TEXTS)], ["text", "label"]),
+        ([f"{n},{text},ham" for n, text in enumerate(TEXTS)], ["1", "2", "3"]),
+        ([f"well, {text}" for text in TEXTS], ["text"]),
+        ([f"well, so, {text}" for text in TEXTS[:7]], ["text"]),
+        ([f"a\t{text}" for text in TEXTS] + ["no tab"], ["text"]),
+        (TEXTS, ["text"]),
+    ],
+)
+@pytest.mark.parametrize("name", ["SMSSpamCollection", "x.xls", "x.txt.gz"])
+def test_a_file_is_a_table_by_what_it_looks_like(tmp_path, name, lines, columns):
+    path = write(tmp_path / name, "\n".join(lines))
+    assert list(values(path)[0]) == columns
+
+
+def test_parquet_is_known_whatever_the_name(tmp_path):
+    parquet.write_table(pyarrow.Table.from_pylist(REVIEWS), tmp_path / "reviews")
+    assert values(tmp_path / "reviews") == REVIEWS
+
+
+def test_what_could_not_be_kept_of_a_row_is_known(tmp_path):
+    lines = ['{"text": "a", "text": "b", "label": "c"}', r'{"text": "half \ud83c", "label": "c"}']
+    path = write(tmp_path / "x.jsonl", "\n".join([*lines, '{"text": "fine \u00e9", "n": 3}']))
+    first, second, third = read_rows(path)
+    assert first["text"] == "b"
+    assert "a key given twice" in first.losses[0]
+    assert "half a character" in second.losses[0]
+    assert third.losses == ()
+
+
+def test_a_table_with_more_columns_than_anybody_names_is_refused_at_once(tmp_path):
+    names = [f"c{n}" for n in range(10_007)]
+    wide = write(tmp_path / "x.csv", f"{','.join(names)}\n{','.join(names)}\n")
+    one = write(tmp_path / "x.jsonl", json.dumps(dict.fromkeys(names, "a")))
+    table = pyarrow.table([["a"]] * len(names), names=names)
+    parquet.write_table(table, tmp_path / "x.parquet")
+    for path in (wide, one, tmp_path / "x.parquet"):
+        with pytest.raises(GlassformerError, match="10,007 columns, the limit is 10,000"):
+            values(path)
 
 
 def test_columns_without_a_header_are_numbered(tmp_path):

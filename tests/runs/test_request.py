@@ -10,6 +10,7 @@ from glassformer.config import PositionConfig
 from glassformer.config.values import to_toml
 from glassformer.errors import GlassformerError
 from glassformer.runs import api
+from glassformer.runs.arguments import train_request
 from glassformer.runs.request import TrainRequest, seconds
 
 
@@ -270,3 +271,11 @@ def test_the_command_says_the_same_when_it_is_typed(monkeypatch):
     for asked in (everything, bare):
         assert main(shlex.split(asked.command())[1:]) == 0
     assert typed == [everything, bare]
+
+
+def test_a_declared_header_is_a_setting_of_the_run_and_an_option_of_its_command():
+    request = train_request("classify", ["x.csv"], header="no")
+    assert request.resolve().data.header is False
+    assert "--header no" in request.command()
+    assert train_request("classify", ["x.csv"], header=True).resolve().data.header is True
+    assert train_request("classify", ["x.csv"]).resolve().data.header is None

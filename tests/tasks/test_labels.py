@@ -8,7 +8,7 @@ from small_jobs import job_of, labelled
 
 from glassformer.data.samples import Samples
 from glassformer.errors import GlassformerError
-from glassformer.tasks.shared.labels import Labels
+from glassformer.tasks.shared.labels import Labels, quantities, separator_of
 
 
 def refusal(folder, rows, **task):
@@ -137,3 +137,45 @@ def test_labels_come_back_from_their_file_and_a_broken_one_is_refused(tmp_path):
             Labels.load(path)
     with pytest.raises(GlassformerError, match=r"nowhere.json: not the labels of a run"):
         Labels.load(tmp_path / "nowhere.json")
+
+
+def test_a_separator_is_found_where_its_pieces_are_labels_of_other_rows(tmp_path):
+    rows = many("2", "5", "2,5", "7")
+    labels = job_of("classify", tmp_path / "one", rows).labels
+    assert labels.names == ("2", "5", "7")
+    assert (labels.multi, labels.separator) == (True, ",")
+    names = many("Smith, John", "Roe, Jo", "Smith, Jo")
+    assert not job_of("classify", tmp_path / "two", names).labels.multi
+    whole = job_of("classify", tmp_path / "three", rows, task={"multi_label": False}).labels
+    assert whole.names == ("2", "2,5", "5", "7")
+    other = job_of(
+        "classify", tmp_path / "four", many("a|b,c", "a", "b,c"), task={"separator": "|"}
+    )
+    assert other.labels.names == ("a", "b,c")
+
+
+def test_one_accident_makes_no_second_label():
+    assert separator_of({"good": 500, "bad": 400, "good/bad": 1}) is None
+    assert separator_of({"good": 50, "bad": 40, "good/bad": 7}) == "/"
+    assert separator_of({"rock": 9, "rock;pop": 5, "pop": 3, "rock;a b": 0}) == ";"
+
+
+def test_amounts_as_labels_are_refused_with_what_to_do(tmp_path):
+    ages = [(f"text {n}", str(18 + n)) for n in range(53)]
+    line = refusal(tmp_path, labelled(*ages))
+    assert "the labels are 53 different numbers from 18 to 70: no job predicts amounts" in line
+    assert "make a few grades of them" in line
+
+
+@pytest.mark.parametrize(
+    ("names", "amounts"),
+    [
+        ([f"{n}.50" for n in range(3, 29)], "26 different numbers from 3.50 to 28.50"),
+        ([f"${n},000" for n in range(3, 29)], "26 different numbers from $3,000 to $28,000"),
+        ([*map(str, range(150))], None),
+        ([f"{n / 2}" for n in range(1, 11)], None),
+        ([*map(str, range(18, 40)), "adult", "child"], None),
+    ],
+)
+def test_amounts_are_told_from_grades_and_from_numbers_of_classes(names, amounts):
+    assert quantities(names) == amounts

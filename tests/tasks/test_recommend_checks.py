@@ -80,6 +80,18 @@ def test_ratings_far_from_all_others_are_found_without_a_scale():
     assert RatingScale(None, None).figures() == {}
 
 
+def test_ratings_that_hardly_anybody_gave_at_the_end_of_a_scale_are_a_note():
+    usual = [("a", str(n), float(n % 5 + 1)) for n in range(4000)]
+    findings = found(RatingScale(None, None), specimens([*usual, ("b", "x", 0.0), ("c", "x", 0.0)]))
+    odd = findings["odd ratings"]
+    assert (odd.severity, odd.what) == (
+        "note",
+        "2 ratings of 0, next to the scale of the others",
+    )
+    assert "0 often stands for: not rated" in odd.advice
+    assert not found(RatingScale(0.0, 5.0), specimens(usual))
+
+
 def test_the_schema_lists_all_its_checks():
     values = {"job": "recommend", **JOBS["recommend"].defaults(False)}
     checks = SCHEMA.checks(config_of(values, JOBS["recommend"].settings))

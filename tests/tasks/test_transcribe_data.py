@@ -151,11 +151,25 @@ def test_recordings_without_transcripts_are_refused(tmp_path):
         ingested(tmp_path, tmp_path / "clips")
     (tmp_path / "clips" / "list.csv").write_text("path,text\n")
     for job in ("transcribe", None):
-        with pytest.raises(GlassformerError, match=r"did you mean the table .*clips/list\.csv\?"):
+        with pytest.raises(GlassformerError, match=r"; add rows to .*list\.csv, each with"):
             doctor(str(tmp_path / "clips"), job=job, quiet=True)
     (tmp_path / "clips" / "list.csv").unlink()
     with pytest.raises(GlassformerError, match=r"0\.wav: a recording without a transcript, like"):
         ingested(tmp_path, tmp_path)
+
+
+@pytest.mark.parametrize("inner", ["", "wav/"])
+def test_the_only_table_in_a_folder_of_recordings_is_read_and_said(tmp_path, inner):
+    record(tmp_path / "clips" / inner, TEXTS)
+    rows = [f"{inner}{n}.wav,{text}" for n, text in enumerate(TEXTS)]
+    table = tmp_path / "clips" / "list.csv"
+    table.write_text("\n".join(["path,text", *rows]))
+    samples, report = ingested(tmp_path, tmp_path / "clips", valid_share=0.0)
+    assert [sample["text"] for sample in samples] == [*TEXTS]
+    assert report.tables == {str(tmp_path / "clips"): str(table)}
+    (tmp_path / "clips" / "more.csv").write_text("\n".join(["path,text", *rows]))
+    with pytest.raises(GlassformerError, match="a recording without a transcript"):
+        ingested(tmp_path, tmp_path / "clips")  # which of the two is not known
 
 
 @pytest.mark.parametrize(

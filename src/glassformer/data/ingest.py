@@ -39,6 +39,7 @@ def ingest(
         seen: Called now and then with the number of rows read.
     """
     given, report = names_by_split(config, schema), IngestReport()
+    report.tables = tables_in_folders(given, config)
     splitter = Splitter(config, schema, seed)
 
     def samples() -> Iterator[tuple[str, Sample]]:
@@ -80,6 +81,14 @@ def names_by_split(config: DataConfig, schema: Schema) -> dict[str, list[str]]:
     if not any(given.values()):
         raise GlassformerError("no data given; name a file, a folder or a named data set")
     return {split: schema.arrange(names) for split, names in given.items()}
+
+
+def tables_in_folders(given: Mapping[str, Sequence[str]], config: DataConfig) -> dict[str, str]:
+    """The table that is read in place of a folder, by folder."""
+    named = {*config.files, *config.valid, *config.test}
+    folders = {str(Path(name)): str(name) for name in named if not isinstance(name, InMemory)}
+    others = [name for names in given.values() for name in names if name not in named]
+    return {folders[place]: name for name in others if (place := str(Path(name).parent)) in folders}
 
 
 class OpenedSource(NamedTuple):

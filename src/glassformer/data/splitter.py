@@ -60,6 +60,7 @@ class IngestReport:
         others: Those of files with different columns, by file.
         runners_up: Columns of the first file that fit as well as those that were guessed.
         unread: Columns of the first file without a role.
+        tables: Tables that are read in place of the folder they lie in, by folder.
         headers: Whether the first row of a text table was read as its header, by file.
         lost: What could not be kept of some rows that are read, by what it is.
         shared: Rows of a given split whose content is also in train, by split.
@@ -72,6 +73,7 @@ class IngestReport:
     others: dict[str, Columns] = field(default_factory=dict)
     runners_up: Columns = field(default_factory=dict)
     unread: list[str] = field(default_factory=list)
+    tables: dict[str, str] = field(default_factory=dict)
     headers: dict[str, bool] = field(default_factory=dict)
     lost: dict[str, Skipped] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)

@@ -49,7 +49,7 @@ def fold_of(key: str, folds: int) -> int:
 def rows_with_folds(job: str, data: str, group: str | None, folds: int) -> str:
     """All rows of a data set as JSON Lines, with one column per fold."""
     schema, config = JOBS[job].schema, DataConfig(group=group)
-    rows, columns, _ = open_rows(data, config, schema, "train")
+    rows, columns, *_ = open_rows(data, config, schema, "train")
     written = []
     for row in rows:
         if "split" in columns and row[columns["split"]]:

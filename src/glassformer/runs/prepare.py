@@ -225,6 +225,8 @@ def resolve_steps(config: Config, task: AnyTask) -> Config:
 
 def show_ingest(report: IngestReport, display: Display) -> None:
     """Show what was read, and what was skipped."""
+    for folder, table in report.tables.items():
+        display.say(f"{folder}: recordings without answers; reading its table {table}")
     header = next(iter(report.headers.values()), None)
     splits = ", ".join(f"{count:,} {split}" for split, count in report.counts.items())
     display.say(f"columns: {columns_line(report.columns, header, report.unread)}")

@@ -63,6 +63,9 @@ class ClassifySchema(Schema):
     def reading(self, columns: Mapping[str, str]) -> Schema:
         return self._with(columns) if {TEXT.name, PATH.name} & {*columns} else self
 
+    def arrange(self, names: Sequence[str]) -> list[str]:
+        return self.sounds.arrange(names)
+
     def open(self, name: str, config: DataConfig) -> Iterator[Row] | None:
         """Folders of recordings; tables are left to the general readers."""
         return self.sounds.open(name, config) if Path(name).is_dir() else None

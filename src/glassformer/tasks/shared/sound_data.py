@@ -6,6 +6,7 @@ and the facts of its sound are kept with its sample.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,12 @@ from glassformer.data.audio.decoders import import_soundfile
 from glassformer.data.audio.layouts import read_recordings
 from glassformer.data.audio.paths import is_recording
 from glassformer.data.columns import Columns, Role
-from glassformer.data.paths import located
-from glassformer.data.rows import Row
+from glassformer.data.ingest import LOOKED_AT
+from glassformer.data.paths import folders_in, located
+from glassformer.data.rows import Row, listed
 from glassformer.data.samples import Sample
 from glassformer.data.schema import Schema
+from glassformer.data.sources import read_rows
 from glassformer.data.sources.files import reason
 from glassformer.data.sources.formats import is_table
 from glassformer.errors import GlassformerError
@@ -36,10 +39,38 @@ def paths_of_recordings(columns: Sequence[str], head: Sequence[Row]) -> str | No
     return None
 
 
+def table_in(folder: str, schema: Schema) -> str | None:
+    """The only table in a folder of recordings without answers that has them, if there is one."""
+    path = Path(folder)
+    first = next(read_recordings(path) or iter(()), None) if path.is_dir() else None
+    answers = {role.name for role in schema.roles if role.answer}
+    if len(folders_in(path) if path.is_dir() else ()) == 1:
+        answers -= {"label"}  # the only folder of recordings is no label
+    if first is None or answers & {*first.values}:
+        return None
+    fitting = [str(table) for table in sorted(path.iterdir()) if _tells(table, schema)]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _tells(table: Path, schema: Schema) -> bool:
+    """Whether a file is a table of recordings that exist, and their answers."""
+    if not (table.is_file() and is_table(table)):
+        return False
+    try:
+        head = list(islice(read_rows(table), LOOKED_AT))
+        columns = schema.find_columns(head, {})
+        return Path(located(head[0], head[0][columns[PATH.name]])).is_file()
+    except (GlassformerError, KeyError):
+        return False
+
+
 def without_answers(file: str, noun: str, advice: str) -> GlassformerError:
     """The error for recordings that come without transcripts or labels; a table may have them."""
     tables = [path for path in sorted(Path(file).parent.iterdir()) if is_table(path)]
-    hint = f"did you mean the table {tables[0]}?" if tables else advice
+    named = listed([str(table) for table in tables])
+    hint = f"give the table that has them, one of {named}" if len(tables) > 1 else advice
+    if len(tables) == 1:
+        hint = f"add rows to {tables[0]}, each with a recording that exists and its {noun}"
     return GlassformerError(f"{file}: a recording without a {noun}, like the others; {hint}")
 
 
@@ -63,6 +94,10 @@ class SoundSchema(Schema):
 
     noun = "recording"
     groups = SPEAKERS
+
+    def arrange(self, names: Sequence[str]) -> list[str]:
+        """The names; of a folder of recordings without answers, the table in it that has them."""
+        return [table_in(name, self) or name for name in names]
 
     def open(self, name: str, config: DataConfig) -> Iterator[Row] | None:
         path = Path(name)

@@ -267,7 +267,7 @@ def test_columns_can_be_named(home, tmp_path, capsys):
 def test_whether_the_first_row_is_a_header_can_be_said_and_is_shown(home, tmp_path, capsys):
     rows = [(row["text"], row["label"]) for row in reviews(31)]
     table = tmp_path / "x.csv"
-    table.write_text("\n".join(f"{text},{label}" for text, label in [("name", "good"), *rows]))
+    table.write_text("\n".join(f"{text},{label}" for text, label in [("blurb", "good"), *rows]))
     for options, header, count in (([], "no", 32), (["--header", "yes"], "yes", 31)):
         assert evaluate(home / "run", table, *options) == 0
         out = capsys.readouterr().out

@@ -157,7 +157,7 @@ def refuse_target(out: Path, sources: list[Source]) -> None:
 def format_of(source: Source) -> Reader:
     """The format of a copy: tables and lines are kept, anything else becomes JSON Lines."""
     path = Path(source.name)
-    reader = read_json_lines
+    reader: Reader = read_json_lines
     if path.is_file() and (source.is_general or source.is_verbatim):
         reader = reader_of(path) if source.is_general else reader_named(path)
     return reader if reader in SUFFIXES else read_json_lines

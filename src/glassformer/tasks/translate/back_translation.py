@@ -167,9 +167,9 @@ def lines_to_write(
         for sample in samples.of(split)
         for target in right_answers(sample)
     }
-    settings = DataConfig(encoding=config.data.encoding)
+    settings = DataConfig(header=config.data.header, encoding=config.data.encoding)
     opened = [open_rows(name, settings, TEXTS, "train") for name in config.task.monolingual]
-    for row, column in ((row, columns["text"]) for rows, columns, _ in opened for row in rows):
+    for row, column in ((row, columns["text"]) for rows, columns, *_ in opened for row in rows):
         text = str(row[column]).strip()
         if not text:
             skip("no text", row.where)

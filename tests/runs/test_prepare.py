@@ -124,8 +124,8 @@ def test_columns_that_differ_between_files_are_shown(data, tmp_path, capsys):
     (tmp_path / "other.csv").write_text(text.replace("1", "one"), encoding="utf-8")
     prepared(asked_for(data, run=Path("run"), valid=("other.csv",)), Display())
     err = capsys.readouterr().err
-    assert "columns: text = 'text', label = 'label'\n" in err
-    assert "columns of other.csv: text = 'review', label = 'stars'\n" in err
+    assert "columns: text = 'text', label = 'label'; header: yes\n" in err
+    assert "columns of other.csv: text = 'review', label = 'stars'; header: yes\n" in err
 
 
 def test_no_sample_is_decoded_twice(data, monkeypatch):

@@ -165,7 +165,7 @@ OPTIONS = {
     "a name too long": (("fine.csv", "--run", "x" * 300), "cannot be created (File name too long)"),
     "gaps in texts and a frontend": (
         ("fine.csv", "--set", "pretrain=yes", "--set", "model.frontend.kind=ngrams"),
-        "pretrain=yes: a frontend of ngrams has no single tokens to mask",
+        "pretrain=yes: the default CPU model reads n-grams, which cannot be masked",
     ),
 }
 

@@ -125,8 +125,9 @@ def train(glass, folder):
     assert found["baseline"]["name"].startswith("most frequent word (")
     assert found["scores"]["cer"]["high"] < found["baseline"]["scores"]["cer"]["low"]
     report = json.loads((folder / "run" / "report.json").read_text())
-    assert "better than the baseline by" in report["notes"][0]
-    assert "points of character error rate" in report["notes"][0]
+    assert report["notes"][0] == report["verdict"][0]
+    assert report["notes"][0].startswith("Better than the baseline (most frequent word): over ")
+    assert "character error rate is" in report["notes"][0]
     assert "most frequent word" in (folder / "run" / "report.html").read_text()
 
 

@@ -40,7 +40,9 @@ def test_its_report_has_bits_per_byte(run):
 
 def test_its_report_counts_what_it_was_compared_on_and_chosen_by(run, tmp_path):
     verdict = run.report["notes"][0]
-    assert verdict.startswith("On 1 kilobyte it is not significantly different from the baseline")
+    assert verdict.startswith(
+        "No significant difference from the baseline (n-gram): over 1 kilobyte"
+    )
     (tmp_path / "some.txt").write_text(TEXT[:999])
     options = {"set": SMALL, "steps": 1, "device": "cpu", "quiet": True}
     few = train("generate", tmp_path / "some.txt", run=tmp_path / "run", **options)

@@ -337,9 +337,7 @@ def test_the_comparison_is_said_and_stands_in_the_report(paced, tmp_path, capsys
     folder = RunFolder(tmp_path / "run")
     paced.forecaster.report(folder, Display())
     said = capsys.readouterr().err
-    assert re.match(
-        r"predicted \dm\d\ds, took 6m00s(; predicted [\d.]+ [MG]B, used [\d.]+ [MG]B)?\n", said
-    )
+    assert re.match(r"planned \dm\d\ds( and [\d.]+ [MG]B)?; took 6m00s( and [\d.]+ [MG]B)?\n", said)
     assert prediction_fact(folder) == {"predicted": f"after 20 of 100 steps: {said.strip()}"}
 
 

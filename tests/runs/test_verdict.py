@@ -1,6 +1,7 @@
 """What a report says first: whether the model is better than the baseline."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,31 +9,57 @@ import pytest
 from glassformer.metrics.intervals import Score
 from glassformer.metrics.paired import Comparison, paired_test
 from glassformer.runs.folder import RunFolder
-from glassformer.runs.report import intake_notes, verdict, what_next
+from glassformer.runs.report import intake_notes
+from glassformer.runs.verdict import Duel, duel_table, duels, judgement, trivial_line, what_next
+from glassformer.tasks.reporter import Reporter, Rival
+
+BASELINE = Rival("n-grams", "n-grams (words)", None, is_baseline=True)
+BASE = "the baseline (n-grams)"
+
+
+def duel(found, score="accuracy", theirs=0.8, rival=BASELINE):
+    return Duel(score, rival, theirs + found.difference.value, theirs, found)
 
 
 @pytest.mark.parametrize(
     ("ours", "theirs", "said"),
     [
-        (90, 70, "it is better than the baseline by 20.0 points of accuracy (p < 0.001)."),
-        (70, 90, "it is worse than the baseline by 20.0 points of accuracy (p < 0.001)."),
-        (80, 80, "it is not significantly different from the baseline (p = 1)."),
+        (
+            90,
+            70,
+            f"Better than {BASE}: over 100 rows, accuracy is 20.0 points higher (p < 0.001).",
+        ),
+        (
+            70,
+            90,
+            f"Worse than {BASE}: over 100 rows, accuracy is 20.0 points lower (p < 0.001).",
+        ),
+        (
+            *(80, 80),
+            f"No significant difference from {BASE}: over 100 rows, accuracy is the same (p = 1).",
+        ),
         (
             *(81, 80),
-            "it is not significantly different from the baseline (better by 1.0 points of "
-            "accuracy, p = 1).",
+            f"No significant difference from {BASE}: over 100 rows, accuracy is 1.0 points higher "
+            "(p = 1).",
         ),
     ],
 )
-def test_the_verdict_names_the_side_and_what_chance_does(ours, theirs, said):
+def test_the_verdict_names_the_rival_and_what_chance_does(ours, theirs, said):
     rows = np.arange(100)
-    found = verdict(paired_test(rows < ours, rows < theirs), "accuracy")
-    assert found == f"On 100 rows {said}"
+    assert duel(paired_test(rows < ours, rows < theirs)).sentence("row") == said
 
 
-CHOICES = "more rows (--curve tells whether they would help), another --size, a longer --time"
-WORSE = "On 9 rows it is worse than the baseline by 20.0 points of accuracy (p < 0.001)."
-TIE = "On 9 rows it is not significantly different from the baseline (p = 1)."
+CHOICES = "more rows (--curve tells whether they would help), another --size or a longer --time"
+
+
+def compared(difference, p_value):
+    return Comparison(Score(difference, difference - 0.1, difference + 0.1), p_value, 613, 0, 0)
+
+
+WORSE, BEHIND, TIE, BETTER = (
+    duel(compared(*pair)) for pair in ((-0.2, 0.001), (-0.05, 0.4), (0.0, 1.0), (0.2, 0.001))
+)
 
 
 def test_where_the_baseline_is_better_the_report_says_what_to_do(tmp_path):
@@ -42,42 +69,107 @@ def test_where_the_baseline_is_better_the_report_says_what_to_do(tmp_path):
     assert told == f"The baseline is better here: {use} try {CHOICES}."
     folder.pretrain.path.mkdir(parents=True)
     (told,) = what_next(WORSE, folder, kept=False, room=True)
-    assert told == f"The baseline is better here: try {CHOICES}, --no-pretrain."
+    choices = CHOICES.replace("--size or", "--size,")
+    assert told == f"The baseline is better here: try {choices} or --no-pretrain."
 
 
 def test_where_the_baseline_is_ahead_by_what_may_be_chance_it_is_named_all_the_same(tmp_path):
-    sentence = TIE.replace("(p", "(worse by 5.0 points of accuracy, p")
-    (told,) = what_next(sentence, RunFolder(tmp_path), kept=True, room=True)
-    assert told.startswith("The baseline is better here, if not surely: use it with `glassformer")
-    (told,) = what_next(sentence, RunFolder(tmp_path), kept=False, room=True)
-    assert told == f"The baseline is better here, if not surely: try {CHOICES}."
+    (told,) = what_next(BEHIND, RunFolder(tmp_path), kept=True, room=True)
+    assert told.startswith("The baseline may be slightly better here: use it with `glassformer")
+    (told,) = what_next(BEHIND, RunFolder(tmp_path), kept=False, room=True)
+    assert told == f"The baseline may be slightly better here: try {CHOICES}."
 
 
 def test_a_tie_with_the_baseline_says_what_to_try_unless_nothing_is_left_to_gain(tmp_path):
     folder = RunFolder(tmp_path)
     assert what_next(TIE, folder, kept=True, room=True) == [f"To do better, try {CHOICES}."]
     (told,) = what_next(TIE, folder, kept=True, room=True, sized=False)
-    assert told == f"To do better, try {CHOICES.replace('another --size, ', '')}."
+    assert told == (
+        "To do better, try more rows (--curve tells whether they would help) or a longer --time."
+    )
     assert what_next(TIE, folder, kept=True, room=False) == []
-    better = WORSE.replace("worse", "better")
-    assert what_next(better, folder, kept=True, room=True) == []
+    assert what_next(BETTER, folder, kept=True, room=True) == []
 
 
 @pytest.mark.parametrize(
     ("goal", "difference", "said"),
     [
-        ("exact", 0.79, "by 79.0 points of exact answers (p = 0.02)."),
-        ("macro_f1", -0.023, "by 2.3 points of macro-F1 (p = 0.02)."),
-        ("bleu", 30.81, "better than the baseline by 30.8 BLEU (p = 0.02)."),
-        ("wer", 0.05, "worse than the baseline by 5.0 points of word error rate (p = 0.02)."),
-        ("loss", -0.125, "better than the baseline by 0.125 loss (p = 0.02)."),
+        (
+            "exact",
+            0.79,
+            f"Better than {BASE}: over 613 users, exact answers are 79.0 points higher",
+        ),
+        (
+            "macro_f1",
+            -0.023,
+            f"Worse than {BASE}: over 613 users, macro-F1 is 2.3 points lower",
+        ),
+        ("bleu", 30.81, f"Better than {BASE}: over 613 users, BLEU is 30.8 higher"),
+        (
+            "wer",
+            0.05,
+            f"Worse than {BASE}: over 613 users, word error rate is 5.0 points higher",
+        ),
+        ("rmse", -0.025, f"Better than {BASE}: over 613 users, RMSE is 0.025 lower"),
     ],
 )
 def test_the_verdict_names_the_score_and_knows_its_scale_and_which_way_is_better(
     goal, difference, said
 ):
-    found = Comparison(Score(difference, difference, difference), 0.02, 1, 0, 0)
-    assert verdict(found, goal).endswith(said)
+    told = duel(compared(difference, 0.02), goal).sentence("user")
+    assert told == f"{said} (p = 0.02)."
+
+
+class Reports(Reporter):
+    """Answers are a number for each score."""
+
+    compared_unit = "user"
+
+    def compare(self, first, second):
+        return {score: compared(first[score] - second[score], 0.01) for score in first}
+
+
+def systems(**answers):
+    scores = {
+        name: {score: Score(value, value, value) for score, value in values.items()}
+        for name, values in answers.items()
+    }
+    return [Rival(name, name, values) for name, values in answers.items() if name != "ours"], scores
+
+
+def test_the_model_is_compared_with_the_strongest_system_in_each_score():
+    ours = {"rmse": 0.911, "ndcg": 0.017}
+    rivals, scores = systems(
+        ours=ours,
+        factors={"rmse": 0.936, "ndcg": 0.012},
+        popularity={"rmse": 1.04, "ndcg": 0.021},
+        biases={"rmse": 0.906, "ndcg": 0.002},
+    )
+    reporter = Reports(SimpleNamespace(goal="rmse"))
+    assert judgement(reporter, ours, rivals, scores) == [
+        "Worse than biases: over 613 users, RMSE is 0.005 higher (p = 0.01).",
+        "A simple system is ahead in NDCG@10 (popularity 0.021, this model 0.017, p = 0.01).",
+    ]
+    table = duel_table(duels(reporter, ours, rivals, scores))
+    assert [row[:4] for row in table.rows] == [
+        ("RMSE", "0.911", "0.906", "biases"),
+        ("NDCG@10", "0.017", "0.021", "popularity"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ours", "p_value", "said"),
+    [
+        (0.542, 1.0, "The accuracy, 0.542, is that of always answering 'ham'."),
+        (0.5, 0.01, "The accuracy, 0.500, is worse than that of always answering 'ham': 0.542"),
+        (0.56, 0.3, "The accuracy, 0.560, is not significantly better than that of always"),
+        (0.9, 0.001, None),
+    ],
+)
+def test_a_model_no_better_than_the_most_frequent_label_is_said_to_be_so(ours, p_value, said):
+    rival = Rival("always answering 'ham'", "always", None, trivial=True)
+    told = trivial_line("accuracy", ours, rival, compared(ours - 0.542, p_value))
+    assert told is None if said is None else told.startswith(said)
 
 
 @pytest.mark.parametrize("name", ["added", "back_translated"])

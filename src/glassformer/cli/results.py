@@ -11,7 +11,7 @@ from glassformer import processes
 from glassformer.data.columns import columns_line
 from glassformer.metrics.paired import Comparison
 from glassformer.reports.record import SOME_ROWS
-from glassformer.reports.wording import BASELINE_WINS, chance, score_rows, written
+from glassformer.reports.wording import BASELINE_AHEAD, BASELINE_WINS, chance, score_rows, written
 from glassformer.runs.display import in_bytes
 from glassformer.runs.evaluation import Evaluation
 from glassformer.runs.folder import read_json
@@ -21,6 +21,7 @@ from glassformer.runs.run import Run
 from glassformer.terminal import Terminal, print_json, printable
 from glassformer.wording import counted
 
+ADVICE = (BASELINE_WINS, BASELINE_AHEAD)  # how notes begin that are shown last
 Ends = Mapping[str, float | None]  # value, low, high; None for NaN
 Scores = Mapping[str, Ends]
 
@@ -56,14 +57,14 @@ def show_run(run: Run, *, as_json: bool, more: Mapping[str, Any] | None = None) 
         if table["title"] == SOME_ROWS:
             print_table(row_table(table))
     for note in report["notes"]:
-        if not note.startswith(BASELINE_WINS):
+        if not note.startswith(ADVICE):
             console.say(note)
     console.say(f"Report: {path / 'report.html'}")
     use = f'glassformer predict {shlex.quote(str(path))} "{run.predictor.example()}"'
     console.say(f"Use it: {use}")
     console.say(size_line(path))
     for note in report["notes"]:
-        if note.startswith(BASELINE_WINS):
+        if note.startswith(ADVICE):
             console.say(note, style="yellow")
 
 

@@ -20,8 +20,9 @@ DEEP = 0.55  # share from which a heat map's cell is dark
 def page(report: Report) -> str:
     """The HTML file."""
     sections = [
-        facts(report.facts),
+        verdict(report.verdict),
         score_table(report.scores),
+        facts(report.facts),
         *curve_charts(report.curves),
         confusions(report.heat_map),
         reliability(report),
@@ -51,6 +52,12 @@ def document(title: str, sections: Sequence[str]) -> str:
 def section(title: str, body: str) -> str:
     """A titled section of the page."""
     return f"<section>\n<h2>{escaped(title)}</h2>\n{body}\n</section>"
+
+
+def verdict(sentences: Sequence[str]) -> str:
+    """How good the model is, above all else."""
+    lines = "".join(f"<p>{escaped(sentence)}</p>" for sentence in sentences)
+    return f'<section class="verdict">{lines}</section>' if sentences else ""
 
 
 def facts(pairs: Mapping[str, Cell]) -> str:

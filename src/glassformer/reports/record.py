@@ -65,6 +65,7 @@ class Report:
         scores: By system, then by score; ours first, then the baseline.
         curves: Name to (step, value) pairs. Curves whose names end in the same word share a chart.
         reliability: Accuracy by confidence.
+        verdict: Sentences on how good the model is; a page begins with them.
         notes: Sentences: warnings, skipped rows, decisions.
     """
 
@@ -75,10 +76,11 @@ class Report:
     tables: Sequence[Table] = ()
     heat_map: HeatMap | None = None
     reliability: Sequence[Bin] = ()
+    verdict: Sequence[str] = ()
     notes: Sequence[str] = ()
 
     def as_values(self) -> dict[str, Any]:
-        """Everything as plain values for JSON; NaN becomes None."""
+        """Everything as plain values for JSON; NaN becomes None. Notes begin with the verdict."""
         return plain(
             {
                 "title": self.title,
@@ -91,6 +93,7 @@ class Report:
                 "tables": [table.as_values() for table in self.tables],
                 "heat_map": asdict(self.heat_map) if self.heat_map else None,
                 "reliability": [asdict(entry) for entry in self.reliability],
-                "notes": self.notes,
+                "verdict": self.verdict,
+                "notes": [*self.verdict, *self.notes],
             }
         )

@@ -5,6 +5,7 @@ from glassformer.style import STYLE as SHARED
 STYLE = (
     f"{SHARED}\n"
     + """
+.verdict p { font-size: 1.15rem; margin: 0.4rem 0; }
 .scores td, .scores th { border-bottom: 0; padding-top: 0.15rem; padding-bottom: 0.15rem;
                          white-space: nowrap; }
 .scores tbody tr:first-child > * { border-top: 1px solid var(--rule); padding-top: 0.7rem; }

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from glassformer.metrics.styles import STYLES, ScoreStyle, style_of
 
 SMALLEST_P = 0.001  # smaller values are shown as below this
-BASELINE_WINS = "The baseline is better here"  # how the note on it begins
+BASELINE_WINS = "The baseline is better here"  # how the notes on it begin
+BASELINE_AHEAD = "The baseline may be slightly better here"
 
 
 def named(text: str) -> str:
@@ -72,18 +73,14 @@ def score_rows(
     return rows, ["", *names]
 
 
-def gap(score: str, difference: float) -> str:
-    """The difference of two scores in words; shares are in points.
+def amount(score: str, difference: float) -> str:
+    """The size of a difference of two scores in words; shares are in points.
 
-    >>> gap("bleu", -1.26), gap("accuracy", 0.2), gap("loss", 0.05)
-    ('1.3 BLEU', '20.0 points of accuracy', '0.050 loss')
+    >>> amount("bleu", -1.26), amount("accuracy", 0.2), amount("loss", 0.05)
+    ('1.3', '20.0 points', '0.050')
     """
-    far, name = abs(difference), named(score)
-    return (
-        f"{100 * far:.1f} points of {name}"
-        if style_in(score).most == 1
-        else f"{written(score, far)} {name}"
-    )
+    far = abs(difference)
+    return f"{100 * far:.1f} points" if style_in(score).most == 1 else written(score, far)
 
 
 def p_value(value: float) -> str:

@@ -30,6 +30,7 @@ pretraining         a first stage, where a trial shows that it helps
 resplit             the same run with its samples in other splits
 learning_curve      whether more rows would help
 refit               a second training, on the validation rows as well
+verdict             the model beside the strongest simple system in each score
 report              scores beside an honest baseline
 evaluation          scores on new data, and the comparison of two runs
 rows                rows to score models on: of some files, or of the run itself

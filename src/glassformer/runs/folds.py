@@ -9,7 +9,7 @@ the rest. The answers of all folds, and those of the baseline, are then scored t
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,11 @@ from glassformer.reports.tables import comparison_table
 from glassformer.runs.display import Display
 from glassformer.runs.fit import answers_on
 from glassformer.runs.folder import reporter_of
-from glassformer.runs.report import OURS, baseline_of, compared
+from glassformer.runs.report import OURS, baseline_of
 from glassformer.runs.run import Run
+from glassformer.runs.verdict import judgement
 from glassformer.tasks import JOBS
-from glassformer.tasks.reporter import Baseline, PoolingReporter
+from glassformer.tasks.reporter import Baseline, PoolingReporter, Rival
 from glassformer.training.setup import TrainSetup
 
 
@@ -78,6 +79,7 @@ class Fold:
     reporter: PoolingReporter[Any, Any]
     samples: list[Sample]
     ours: Any
+    rivals: list[Rival[Any]]
     baseline: Baseline[Any] | None
     notes: list[str]
 
@@ -95,7 +97,9 @@ def answers_of(run: Run) -> Fold:
         raise GlassformerError(f"{folder.path}: {config.job} cannot be cross-validated")
     setup = TrainSetup(config.train, config.data, run.machine, config.seed)
     ours = task.combine(answers_on(task, run.model, setup, "test"), "test")
-    return Fold(reporter, list(task.samples.of("test")), ours, *baseline_of(reporter, "test"))
+    rivals = reporter.rivals(ours, "test")
+    samples = list(task.samples.of("test"))
+    return Fold(reporter, samples, ours, rivals, *baseline_of(reporter, "test"))
 
 
 def pool(runs: Sequence[Run], target: Path, command: str, display: Display) -> Report:
@@ -112,15 +116,22 @@ def pool(runs: Sequence[Run], target: Path, command: str, display: Display) -> R
         *reporter.notes(ours),
         *dict.fromkeys(note for fold in folds for note in fold.notes),
     ]
+    rivals = [
+        replace(same[0], answers=reporter.pool([rival.answers for rival in same]))
+        for same in zip(*(fold.rivals for fold in folds), strict=True)
+    ]
     baselines = [fold.baseline for fold in folds if fold.baseline is not None]
+    instead = None
     if len(baselines) == len(folds):
         theirs = reporter.pool([one.answers for one in baselines])
         name = f"{baselines[0].kind}, one per fold"
-        scores[name] = reporter.scores(theirs)
-        table, sentence = compared(reporter, ours, theirs, name)
-        tables.append(table)
-        same = {one.is_model for one in baselines}
-        notes.insert(0, same.pop() or sentence if len(same) == 1 else sentence)
+        rivals.insert(0, Rival(baselines[0].kind, name, theirs, is_baseline=True))
+        tables.append(comparison_table(reporter.compare(ours, theirs), OURS, name))
+        same_system = {one.is_model for one in baselines}
+        instead = same_system.pop() if len(same_system) == 1 else None
+    for rival in rivals:
+        scores[rival.name] = reporter.scores(rival.answers)
+    if len(baselines) == len(folds):
         for part, alone in pooled_parts(folds).items():
             scores[part] = reporter.scores(alone)
             tables.append(comparison_table(reporter.compare(ours, alone), OURS, part))
@@ -140,6 +151,7 @@ def pool(runs: Sequence[Run], target: Path, command: str, display: Display) -> R
         tables=tables,
         heat_map=sections.heat_map,
         reliability=sections.reliability,
+        verdict=judgement(reporter, ours, rivals, scores, instead),
         notes=notes,
     )
     write_report(report, target)

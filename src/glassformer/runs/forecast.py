@@ -38,10 +38,11 @@ class Forecast:
 
     def sentence(self) -> str:
         """One sentence for the display and the report."""
-        seconds = f"predicted {clock(self.seconds)}, took {clock(self.took_seconds)}"
+        planned, took = clock(self.seconds), clock(self.took_seconds)
         if self.bytes is None or self.took_bytes is None:
-            return seconds
-        return f"{seconds}; predicted {in_bytes(self.bytes)}, used {in_bytes(self.took_bytes)}"
+            return f"planned {planned}; took {took}"
+        memory, used = in_bytes(self.bytes), in_bytes(self.took_bytes)
+        return f"planned {planned} and {memory}; took {took} and {used}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """The final report: scores of a run beside an honest baseline on the same rows."""
 
-import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,8 @@ from glassformer import processes
 from glassformer.data.splitter import Skipped, related_lines
 from glassformer.errors import GlassformerError
 from glassformer.metrics.intervals import Score
-from glassformer.metrics.paired import Comparison
-from glassformer.metrics.styles import style_of
 from glassformer.reports import Report, Sections, Table, write_report
 from glassformer.reports.tables import comparison_table
-from glassformer.reports.wording import BASELINE_WINS, chance, gap
 from glassformer.runs.display import Display, clock
 from glassformer.runs.fit import FitResult, answers_on, listed
 from glassformer.runs.folder import RunFolder, reporter_of
@@ -24,15 +20,14 @@ from glassformer.runs.log import curves, troubles
 from glassformer.runs.pretraining import decision_note
 from glassformer.runs.settings import unused_reasons
 from glassformer.runs.timing import Budget
+from glassformer.runs.verdict import duel_table, duels, has_room, judgement, what_next
 from glassformer.tasks import JOBS
 from glassformer.tasks.job import AnyTask
-from glassformer.tasks.reporter import Baseline, Reporter
+from glassformer.tasks.reporter import Baseline, Reporter, Rival
 from glassformer.training.loader import sample_rows
 from glassformer.wording import counted
 
 OURS = "this model"
-CHANCE = 0.05  # differences with a larger p-value do not count
-TIED = "is not significantly different from the baseline"
 FEW = 50  # validation rows; fewer make the choice noisy
 
 
@@ -92,7 +87,8 @@ def report_on(
         tables=[*found.sections.tables, *found.tables],
         heat_map=found.sections.heat_map,
         reliability=found.sections.reliability,
-        notes=[*found.verdict, *notes, *found.notes],
+        verdict=found.verdict,
+        notes=[*notes, *found.notes],
     )
     write_report(report, folder.path)
     return report
@@ -121,6 +117,7 @@ def findings(
         sections=reporter.sections(answers, samples),
         notes=[*reporter.decisions(), *reporter.notes(answers)],
     )
+    rivals = reporter.rivals(answers, split)
     baseline: Baseline[Any] | None = None
     if result.config.baseline:
         with display.waiting("training the baseline"):
@@ -129,19 +126,42 @@ def findings(
     if baseline is not None:
         if baseline.save is not None:
             baseline.save(task.folder)
-        found.scores[baseline.name] = reporter.scores(baseline.answers)
-        table, sentence = compared(reporter, answers, baseline.answers, baseline.name)
+        own = Rival(baseline.kind, baseline.name, baseline.answers, is_baseline=True)
+        rivals = [own, *rivals]
         tables = reporter.baseline_tables(answers, baseline.answers, samples)
-        found.tables, found.verdict = [table, *tables], [baseline.is_model or sentence]
+        compared = reporter.compare(answers, baseline.answers)
+        found.tables = [comparison_table(compared, OURS, baseline.name), *tables]
+    for rival in rivals:
+        found.scores[rival.name] = reporter.scores(rival.answers)
+    judge(found, reporter, answers, rivals, baseline)
+    if baseline is not None:
         parts = reporter.parts(answers)
         add_parts(found, reporter, answers, parts)
         found.tables += reporter.part_tables(answers, parts, baseline.answers, samples)
-        score, kept = found.scores[OURS][task.goal].value, baseline.save is not None
-        room = has_room(task.goal, score)
-        sized = "model" not in unused_reasons(task.config)
-        folder = RunFolder(task.folder)
-        found.verdict += what_next(sentence, folder, kept=kept, room=room, sized=sized)
     return found
+
+
+def judge(
+    found: Findings,
+    reporter: Reporter[Any, Any],
+    answers: Any,
+    rivals: Sequence[Rival[Any]],
+    baseline: Baseline[Any] | None,
+) -> None:
+    """Add the verdict to the findings, and what to do where it is not good."""
+    task, scores = reporter.task, found.scores
+    duelled = duels(reporter, answers, rivals, scores)
+    instead = baseline.is_model if baseline is not None else None
+    found.verdict = judgement(reporter, answers, rivals, scores, instead, duelled)
+    if len(rivals) > 1 and duelled:
+        found.tables[:0] = [duel_table(duelled)]
+    duel = duelled.get(task.goal)
+    if duel is not None and instead is None:
+        kept = duel.rival.is_baseline and baseline is not None and baseline.save is not None
+        sized = "model" not in unused_reasons(task.config)
+        room = has_room(task.goal, scores[OURS][task.goal].value)
+        folder = RunFolder(task.folder)
+        found.verdict += what_next(duel, folder, kept=kept, room=room, sized=sized)
 
 
 def add_parts(
@@ -153,42 +173,6 @@ def add_parts(
         found.tables.append(comparison_table(reporter.compare(answers, part), OURS, name))
 
 
-def what_next(
-    sentence: str, folder: RunFolder, *, kept: bool, room: bool, sized: bool = True
-) -> list[str]:
-    """What to do where the model is not better than the baseline.
-
-    Args:
-        sentence: The verdict.
-        kept: Whether the run keeps the baseline.
-        room: Whether the score can still get better.
-        sized: Whether the model has a size to choose.
-    """
-    tied = TIED in sentence
-    run = shlex.quote(str(folder.path))
-    use = f"use it with `glassformer predict {run} --baseline`, or try" if kept else "try"
-    if " worse than the baseline " in sentence or (tied and "(worse by" in sentence):
-        surely = ", if not surely" if tied else ""
-        return [f"{BASELINE_WINS}{surely}: {use} {other_choices(folder, sized=sized)}."]
-    return [f"To do better, try {other_choices(folder, sized=sized)}."] if tied and room else []
-
-
-def other_choices(folder: RunFolder, *, sized: bool) -> str:
-    """What may help a model that is no better than the baseline."""
-    pretrained = ", --no-pretrain" if folder.pretrain.path.exists() else ""
-    size = "another --size, " if sized else ""
-    return f"more rows (--curve tells whether they would help), {size}a longer --time{pretrained}"
-
-
-def has_room(goal: str, value: float) -> bool:
-    """Whether a score can still get better.
-
-    >>> has_room("accuracy", 1.0), has_room("bleu", 41.0), has_room("wer", 0.0)
-    (False, True, False)
-    """
-    return value != (1.0 if style_of(goal).higher_is_better else 0.0)
-
-
 def baseline_of(reporter: Reporter[Any, Any], split: str) -> tuple[Baseline[Any] | None, list[str]]:
     """The baseline of a job, if there is one, and notes on it."""
     try:
@@ -196,13 +180,6 @@ def baseline_of(reporter: Reporter[Any, Any], split: str) -> tuple[Baseline[Any]
     except GlassformerError as error:  # such as a library that is not installed
         return None, [f"No baseline: {error}"]
     return found, list(found.notes) if found else []
-
-
-def compared(reporter: Reporter[Any, Any], ours: Any, theirs: Any, name: str) -> tuple[Table, str]:
-    """The model beside a baseline: every score in a table, and the goal in a sentence."""
-    comparison, goal = reporter.compare(ours, theirs), reporter.task.goal
-    sentence = verdict(comparison[goal], goal, reporter.compared_unit)
-    return comparison_table(comparison, OURS, name), sentence
 
 
 def choice_notes(chosen_by: int, split: str, unit: str) -> list[str]:
@@ -235,17 +212,6 @@ def second_curves(metrics: Path) -> dict[str, list[tuple[float, float]]]:
     """The training loss of a second training, which has no validation rows; empty without one."""
     found = curves(metrics)
     return {f"second {name}": points for name, points in found.items() if points}
-
-
-def verdict(found: Comparison, goal: str, unit: str = "row") -> str:
-    """The comparison with the baseline in one score, as a sentence; `unit` is what was compared."""
-    luck, difference = chance(found.p_value), found.difference.value
-    scored = counted(found.rows, unit)
-    better = "better" if (difference > 0) == style_of(goal).higher_is_better else "worse"
-    apart = f"{better} by {gap(goal, difference)}, " if difference else ""
-    if found.p_value > CHANCE:
-        return f"On {scored} it {TIED} ({apart}{luck})."
-    return f"On {scored} it is {better} than the baseline by {gap(goal, difference)} ({luck})."
 
 
 def facts(result: FitResult, folder: RunFolder, split: str) -> dict[str, str | int | float | None]:

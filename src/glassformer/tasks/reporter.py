@@ -46,6 +46,24 @@ class Baseline(Generic[Answers]):
         return f"{self.kind} ({self.chosen})"
 
 
+@dataclass(frozen=True, slots=True)
+class Rival(Generic[Answers]):
+    """A simple system that a report compares the model with: the baseline, or one beside it.
+
+    Attributes:
+        kind: What a sentence calls it.
+        name: Its name in the table of scores.
+        trivial: Whether it answers without looking at the input.
+        is_baseline: Whether it is the baseline of the run.
+    """
+
+    kind: str
+    name: str
+    answers: Answers
+    trivial: bool = False
+    is_baseline: bool = False
+
+
 class Reporter(ABC, Generic[SomeTask, Answers]):
     """Reports on an opened task.
 
@@ -102,6 +120,14 @@ class Reporter(ABC, Generic[SomeTask, Answers]):
         A GlassformerError says why there is none, such as a library that is not installed.
         """
         return None
+
+    def rivals(self, answers: Answers, split: str) -> list[Rival[Answers]]:
+        """Other simple systems, trained on the same rows, which take next to no time.
+
+        Args:
+            answers: Those of the model, to the rows of the split that are scored.
+        """
+        return []
 
     def baseline_tables(
         self, ours: Answers, theirs: Answers, samples: Sequence[Sample]

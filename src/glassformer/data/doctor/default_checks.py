@@ -144,7 +144,7 @@ class RepeatedSamples(Check):
                 f"{counted(len(rows), 'row')} ({share:.1%}) that only "
                 f"{'repeats' if len(rows) == 1 else 'repeat'} an earlier row"
             )
-            advice = "counted more than once in training; drop with --fix"
+            advice = "they count more than once; --fix drops them"
             severity = "warning" if share >= MANY and self.one_answer else "note"
             yield Finding("duplicate rows", severity, what, advice, self._numbers(sorted(rows)))
 

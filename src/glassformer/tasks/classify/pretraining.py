@@ -15,7 +15,10 @@ SHORT = 16  # tokens: names and the like have no context to learn from
 def objection(config: Config, task: Any) -> str:
     """Why pretraining cannot help."""
     if config.model.frontend.kind != "tokens":
-        return f"a frontend of {config.model.frontend.kind} has no single tokens to mask"
+        kind = config.model.frontend.kind
+        if kind == "ngrams":
+            return "the default CPU model reads n-grams, which cannot be masked"
+        return f"a frontend of {kind} has no single tokens to mask"
     if config.task.vectors != "random":
         return "it and task.vectors both set the initial weights"
     if task is not None and task.lengths("train").mean() < SHORT:

@@ -33,7 +33,10 @@ BASELINE_TRY = 3.0  # seconds, about, of a timed trial of the baseline
 TRIALS = 5  # settings that the baseline tries, about
 MOST_REFITTED = 50_000  # training rows; to more, the validation rows add too little to wait for
 CUT_SHORT = "n-grams with fewer settings: the time budget left no time to try all"
-ALONE = "Predictions are those of n-grams alone: the baseline is the model itself."
+ALONE = (
+    "The n-grams alone were best on the validation rows, so the run answers with them; the network "
+    "is not used."
+)
 LEARNED_MORE = (
     "N-grams, those of the baseline as well, learned the training and validation rows, the network "
     "the training rows alone."

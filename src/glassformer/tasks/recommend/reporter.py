@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,11 +13,11 @@ from glassformer.reports import Sections, Table
 from glassformer.reports.record import SOME_ROWS
 from glassformer.reports.tables import evenly
 from glassformer.tasks.recommend.answers import Recommended
-from glassformer.tasks.recommend.baselines import Scorer, TrainingRows, recommended
+from glassformer.tasks.recommend.baselines import SHRINKS, Biases, Scorer, TrainingRows, recommended
 from glassformer.tasks.recommend.factors import Factors
 from glassformer.tasks.recommend.least_squares import RANKS, RIDGES, ROUNDS, LeastSquares
 from glassformer.tasks.recommend.task import SCALE, RecommendTask
-from glassformer.tasks.reporter import Baseline, Reporter
+from glassformer.tasks.reporter import Baseline, Reporter, Rival
 
 SECONDS = 4e-5  # of a least-squares solution, and of a question
 SHOWN = 20  # rows
@@ -27,6 +27,7 @@ class RecommendReporter(Reporter[RecommendTask, Recommended]):
     """For users and items."""
 
     score_names = ("rmse", "ndcg", "hit_rate", "coverage")
+    compared_unit = "user"
     calibrates = True
 
     @property
@@ -85,22 +86,12 @@ class RecommendReporter(Reporter[RecommendTask, Recommended]):
         chosen, answers = f"rank {rank}, ridge {ridge:g}", simple.answers(scorer, split)
         return Baseline("matrix factorisation", chosen, answers, save=scorer.save)
 
-    def baseline_tables(
-        self, ours: Recommended, theirs: Recommended, samples: Sequence[Sample]
-    ) -> list[Table]:
-        """All scores of all systems."""
+    def rivals(self, answers: Recommended, split: str) -> list[Rival[Recommended]]:
+        """Popularity and means, which have no vectors."""
         simple = SimpleRecommenders(self.task)
-        systems: Mapping[str, Recommended] = {
-            "this model": ours,
-            "matrix factorisation": theirs,
-            **{name: simple.answers(one, self._split) for name, one in simple.simplest().items()},
-        }
-        values = {name: answers.values() for name, answers in systems.items()}
-        scores = [name for name in self.score_names if name in values["this model"]]
-        rows = [
-            [name, *(f"{found[score]:.3f}" for score in scores)] for name, found in values.items()
+        return [
+            Rival(name, name, simple.answers(one, split)) for name, one in simple.simplest().items()
         ]
-        return [Table(title="Simple recommenders", header=("", *scores), rows=rows)]
 
     def baseline_seconds(self) -> float:
         if self.task.samples is None:
@@ -128,14 +119,25 @@ class SimpleRecommenders:
         return TrainingRows(users, items, ratings, sizes, task.explicit)
 
     def simplest(self) -> dict[str, Scorer]:
-        """Those that are the same for all users."""
+        """Those without vectors."""
         rows = self.rows()
         popular, means = rows.popularity(), rows.item_means()
         if not self.task.explicit:
             return {"popularity": lambda asked: popular}
         # Ratings are predicted by the mean; the order is by popularity.
         order = rows.mean + 1e-9 * popular
-        return {"popularity": lambda asked: order, "item mean": lambda asked: means}
+        return {
+            "popularity": lambda asked: order,
+            "item mean": lambda asked: means,
+            "user and item biases": self.best_biases(),
+        }
+
+    def best_biases(self) -> Biases:
+        """Biases with the best shrinkage."""
+        rows = self.rows()
+        found = [Biases.fit(rows, shrink) for shrink in SHRINKS]
+        values = [self.answers(one, "valid").values().get("rmse", 0.0) for one in found]
+        return found[int(np.argmin(values))]
 
     def best_least_squares(self, seconds: float = math.inf) -> tuple[int, float, LeastSquares]:
         """Least squares with the best rank and ridge of those that fit into the time."""

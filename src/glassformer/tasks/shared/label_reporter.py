@@ -11,7 +11,7 @@ from glassformer.data.samples import Sample, Samples
 from glassformer.metrics.calibration import fit_temperature
 from glassformer.metrics.classification import predicted_classes
 from glassformer.reports import Sections, Table
-from glassformer.tasks.reporter import PoolingReporter
+from glassformer.tasks.reporter import PoolingReporter, Rival
 from glassformer.tasks.shared.label_answers import ClassAnswers
 from glassformer.tasks.shared.label_sections import (
     FEW,
@@ -66,6 +66,23 @@ class LabelReporter(PoolingReporter[SomeTask, ClassAnswers]):
         both = ours.probabilities(), theirs.probabilities()
         names, noun = self.task.labels.names, self.task.inputs.noun
         return [side_by_side(ours.labels, *both, names, self._shown(samples), noun)]
+
+    def rivals(self, answers: ClassAnswers, split: str) -> list[Rival[ClassAnswers]]:
+        """Always the most frequent label, or set of labels, of the training rows."""
+        samples, label_ids = self._data()
+        train, names = label_ids[samples.rows("train")], self.task.labels.names
+        if answers.multi:
+            sets, counts = np.unique(train, axis=0, return_counts=True)
+            chances = sets[counts.argmax()].astype(np.float64)
+            label = " and ".join(repr(names[n]) for n in np.flatnonzero(chances)) or "none"
+            noun = "most frequent set of labels"
+        else:
+            chances = np.bincount(train, minlength=len(names)) / len(train)
+            label, noun = repr(names[int(chances.argmax())]), "most frequent label"
+        every = np.tile(chances, (len(answers.labels), 1))
+        constant = ClassAnswers.of_probabilities(every, answers.labels)
+        kind = f"always answering {label}, the {noun}"
+        return [Rival(kind, f"always the {noun} ({label})", constant, trivial=True)]
 
     def calibrate(self, answers: ClassAnswers) -> None:
         """Fit the temperature at which confidence matches accuracy."""

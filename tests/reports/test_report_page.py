@@ -12,7 +12,7 @@ import pytest
 from glassformer.metrics.calibration import Bin
 from glassformer.metrics.intervals import Score
 from glassformer.metrics.translation import SYMBOL_MEASURES, TEXT_MEASURES
-from glassformer.reports import HeatMap, Report, Sound, Table, write_report
+from glassformer.reports import HeatMap, Report, Sound, Table, write_report, Sections
 from glassformer.reports.charts import line_chart, ticks
 from glassformer.reports.page import page
 
@@ -308,3 +308,41 @@ def test_a_recording_is_played_by_the_page_and_left_out_of_the_json(tmp_path):
     assert ("th", {"class": "text", "scope": "col"}) in found.tags
     write_report(report, tmp_path)
     assert json.loads((tmp_path / "report.json").read_text())["tables"][0]["rows"] == [[None, 0.5]]
+
+
+def test_the_page_begins_with_the_verdict_and_the_scores():
+    report = replace(full_report(), verdict=["Better than popularity.", "Try more rows."])
+    shown = texts_of(report)
+    places = [shown.index(words) for words in ("Better than popularity", "Try more", "17041")]
+    assert places == sorted(places)
+    assert shown.index("macro-F1 German 0.800") < places[-1]
+    assert report.as_values()["notes"][:2] == ["Better than popularity.", "Try more rows."]
+
+
+@pytest.mark.parametrize(
+    ("values", "most", "first", "last"),
+    [
+        ((0.0, 0.0), 1, "0.0", "0.5"),
+        ((1.0, 1.0), 1, "0.5", "1.0"),
+        ((0.2, 0.98), 1, "0.2", "1.0"),
+        ((0.0, 0.0), None, "0.0", "0.5"),
+        ((0.01, 4.0), None, "0", "4"),
+        ((-1.0, 1.0), None, "-1.0", "1.0"),
+    ],
+)
+def test_the_axis_of_a_chart_does_not_go_beyond_what_a_score_can_be(values, most, first, last):
+    drawn = line_chart({"a": list(enumerate(values))}, "a", most=most)
+    ticks = re.findall(r'class="tick end"[^>]*>([^<]*)<', drawn)
+    assert (ticks[0], ticks[-1]) == (first, last)
+
+
+def test_classes_are_listed_by_their_numbers():
+    names = ["0", "1", "10", "2", "no"]
+    counts = [[10 * row + column for column in range(5)] for row in range(5)]
+    heat_map = HeatMap(title="x", names=names, counts=counts, low=[], high=counts)
+    table = Table(title="By class", header=("class", "rows"), rows=[(name, 1) for name in names])
+    found = in_natural_order(Sections(tables=[table], heat_map=heat_map))
+    assert [row[0] for row in found.tables[0].rows] == ["0", "1", "2", "10", "no"]
+    assert found.heat_map.names == ["0", "1", "2", "10", "no"]
+    assert found.heat_map.counts[2] == found.heat_map.high[2] == [30, 31, 33, 32, 34]
+    assert found.heat_map.low == []

@@ -20,8 +20,8 @@ import glassformer
 def test_an_explanation_is_that_of_the_run(served, runs, name, text, options):
     found = served.post("/v1/explain", {"model": name, "input": text, **options}).json()
     run = glassformer.load(runs[name], device="cpu")
-    own = run.explain(text, measure=False, **options).as_values()
-    assert not (runs[name] / "faithfulness.json").exists()  # a server measures nothing
+    own = run.explain(text, keep=False, **options).as_values()
+    assert not (runs[name] / "faithfulness.json").exists()  # a server writes nothing
     assert found.pop("object") == "explanation"
     assert found.pop("model") == name
     assert close(found, own)

@@ -33,15 +33,25 @@ class Scale:
         return f"{self.start + share * (self.end - self.start):.1f}"
 
 
-def line_chart(curves: Mapping[str, Sequence[Point]], title: str, across: str = "step") -> str:
-    """Values against steps, one line per curve. NaN and infinity leave a gap."""
+def line_chart(
+    curves: Mapping[str, Sequence[Point]],
+    title: str,
+    across: str = "step",
+    *,
+    most: Number | None = None,
+) -> str:
+    """Values against steps, one line per curve. NaN and infinity leave a gap.
+
+    Args:
+        most: The upper end of the scale of the values, if it has one.
+    """
     finite = [point for points in curves.values() for point in points if is_finite(point)]
     if not finite:
         return ""
     steps, values = zip(*finite, strict=True)
     first = 0 if 0 <= min(steps) <= max(steps) / 2 else min(steps)  # charts then share a scale
     x = Scale(*spread(first, max(steps)), LEFT, WIDTH - RIGHT)
-    y_low, y_high = padded(min(values), max(values))
+    y_low, y_high = within_scale(*padded(min(values), max(values)), min(values), max(values), most)
     y = Scale(y_low, y_high, HEIGHT - BOTTOM, TOP)
     parts = [*y_axis(y, WIDTH), *x_axis(x, HEIGHT, across)]
     for index, points in enumerate(curves.values()):
@@ -173,6 +183,19 @@ def padded(low: Number, high: Number) -> tuple[Number, Number]:
     low, high = spread(low, high)
     room = (high - low) * 0.05
     return low - room, high + room
+
+
+def within_scale(
+    low: Number, high: Number, least: Number, largest: Number, most: Number | None
+) -> tuple[Number, Number]:
+    """The ends of an axis, not beyond 0 and the end of the scale unless values are.
+
+    >>> within_scale(-0.5, 0.5, 0.0, 0.0, 1), within_scale(0.45, 1.55, 1.0, 1.0, 1)
+    ((0, 0.5), (0.45, 1))
+    """
+    low = 0 if low < 0 <= least else low
+    high = most if most is not None and largest <= most < high else high
+    return low, high
 
 
 def pieces(points: Sequence[Point]) -> Iterator[list[Point]]:

@@ -1,4 +1,7 @@
-"""The page: a report as one self-contained HTML file without scripts."""
+"""The page: a report as one self-contained HTML file without scripts.
+
+It begins with the verdict and the scores; what the run is comes after them.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -126,7 +129,8 @@ def curve_charts(curves: Mapping[str, Sequence[charts.Point]]) -> Iterator[str]:
         last = [name, *name.replace("/", " ").split()][-1]
         by_measure.setdefault(last, {})[name] = points
     for measure, members in by_measure.items():
-        drawn = charts.line_chart(members, f"{named(measure)} by step")
+        most = style_in(measure).most
+        drawn = charts.line_chart(members, f"{named(measure)} by step", most=most)
         if drawn:
             figure = keyed_figure(list(members), drawn)
             yield section(heading(named(measure)), figure + training_note(list(members)))

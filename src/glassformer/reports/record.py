@@ -8,6 +8,7 @@ from glassformer.files import plain
 from glassformer.metrics.calibration import Bin
 from glassformer.metrics.intervals import Score
 
+BY_CLASS = "By class"  # the title of a table with a row for each class
 SOME_ROWS = "Some rows"  # the title of a table that terminals show, too
 
 

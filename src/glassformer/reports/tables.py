@@ -1,12 +1,14 @@
 """Tables shared by the reports of several jobs, and text for their cells."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from glassformer.metrics.paired import Comparison
-from glassformer.reports.record import Table
+from glassformer.reports.record import BY_CLASS, Sections, Table
 from glassformer.reports.wording import named, p_value, written
+from glassformer.wording import natural_key
 
 SHOWN = 12  # rows of a table that shows some
 EXCERPT = 240  # characters of a text shown
@@ -32,6 +34,25 @@ def comparison_table(comparisons: Mapping[str, Comparison], first: str, second: 
         ],
         note="p: the probability of a difference at least this large by chance alone.",
     )
+
+
+def in_natural_order(sections: Sections) -> Sections:
+    """The same with the classes of its confusions, and of the table by class, as 0, 1, 2, 10."""
+    tables, found = list(sections.tables), sections.heat_map
+    for place, table in enumerate(tables):
+        if table.title == BY_CLASS:
+            rows = sorted(table.rows, key=lambda row: natural_key(str(row[0])))
+            tables[place] = replace(table, rows=rows)
+    if found is None:
+        return replace(sections, tables=tables)
+    order = sorted(range(len(found.names)), key=lambda n: natural_key(found.names[n]))
+
+    def ordered(counts: Sequence[Sequence[int]]) -> list[list[int]]:
+        return [[counts[row][column] for column in order] for row in order] if counts else []
+
+    names = [found.names[n] for n in order]
+    cells = {name: ordered(getattr(found, name)) for name in ("counts", "low", "high")}
+    return replace(sections, tables=tables, heat_map=replace(found, names=names, **cells))
 
 
 def excerpt(text: str) -> str:

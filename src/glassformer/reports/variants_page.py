@@ -16,7 +16,7 @@ from glassformer.reports.page import (
     section,
 )
 from glassformer.reports.variants import VariantComparison, VariantResult, shortened
-from glassformer.reports.wording import named, p_value, written
+from glassformer.reports.wording import named, p_value, style_in, written
 
 NAME = "comparison"  # of the files
 
@@ -72,7 +72,8 @@ def difference_row(one: VariantResult, goal: str, low: float, high: float) -> st
 def curves(found: VariantComparison) -> Iterator[str]:
     """The goal on the validation rows while training."""
     lines = {one.name: list(one.curve) for one in found.variants}
-    drawn = charts.line_chart(lines, f"{named(found.goal)} by step")
+    most = style_in(found.goal).most
+    drawn = charts.line_chart(lines, f"{named(found.goal)} by step", most=most)
     if drawn:
         yield section(
             f"{heading(named(found.goal))} on the validation rows, by step",
@@ -86,7 +87,8 @@ def lengths(found: VariantComparison) -> str:
         one.name: [(times, score.value) for times, score in one.lengths.items() if score]
         for one in found.variants
     }
-    drawn = charts.line_chart(lines, "Score by length", "times the length in training")
+    most = style_in(found.goal).most
+    drawn = charts.line_chart(lines, "Score by length", "times the length in training", most=most)
     if not drawn:
         return ""
     return section(

@@ -52,7 +52,8 @@ class Choices:
         unit: What a piece is: word or token.
         nearest: How many of the nearest training rows to find.
         attention: Whether to keep the weights of attention.
-        measure: Whether to measure faithfulness if it is not known; a server has no time for it.
+        measure: Whether to measure faithfulness if it is not known.
+        keep: Whether the run folder keeps what is measured; a server writes nothing there.
     """
 
     method: str | None = None
@@ -61,6 +62,7 @@ class Choices:
     nearest: int = 0
     attention: bool = True
     measure: bool = True
+    keep: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,6 +72,7 @@ class RunExplainer:
     Args:
         opened: The rows of some data; without any, the validation rows of the run.
         vectors: Those of the training rows, once they were computed.
+        measured: What was measured before the first explanation, where the folder cannot keep it.
     """
 
     folder: RunFolder
@@ -80,6 +83,7 @@ class RunExplainer:
     opened: Callable[..., AbstractContextManager[OpenedRows]]
     display: Display = field(default_factory=Display)
     vectors: list[TrainingVectors] = field(default_factory=list)
+    measured: list[Faithfulness | None] = field(default_factory=list)
 
     def configured(self, **options: Any) -> "RunExplainer":
         """The same with options of the job's predictor."""
@@ -108,8 +112,10 @@ class RunExplainer:
             raise GlassformerError(unknown("method", method, METHODS))
         subject = self.job.subject(self.model, given, target=chosen.target, unit=chosen.unit)
         trusted = kept(self.folder)
-        if trusted is None and method is None and chosen.measure:
-            trusted = self._quickly_measured()
+        if trusted is None and chosen.measure:
+            if not self.measured:
+                self.measured.append(self._quickly_measured(keep_it=chosen.keep))
+            trusted = self.measured[0]
         name = method or (
             choose_unmeasured(subject) if trusted is None else trusted.choose(subject)
         )
@@ -189,13 +195,14 @@ class RunExplainer:
                     self.vectors.append(training_vectors(opened, self.model, progress))
             return self.vectors[0].neighbours(subject, opened, most)
 
-    def _quickly_measured(self) -> Faithfulness | None:
+    def _quickly_measured(self, *, keep_it: bool) -> Faithfulness | None:
         """The faithfulness on a few validation rows; None if they are gone."""
         try:
             found = self._measured((), rows=QUICK_ROWS, seconds=QUICK_SECONDS)
         except GlassformerError:
             return None
-        keep(self.folder, found)
+        if keep_it:
+            keep(self.folder, found)
         return found
 
     def _measured(self, data: Sequence[Data], **limits: Any) -> Faithfulness:

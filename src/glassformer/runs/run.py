@@ -268,6 +268,7 @@ class Run:
         unit: str | None = None,
         nearest: int = 0,
         measure: bool = True,
+        keep: bool = True,
         out: str | Path | None = None,
         **options: Any,
     ) -> Explanation:
@@ -279,10 +280,13 @@ class Run:
             unit: What a piece is, word or token.
             nearest: How many of the nearest training rows to find.
             measure: Whether to measure which method is most faithful, if that is not known.
+            keep: Whether the run folder keeps what is measured.
             out: A file to write it to as well: .html, .png, .svg, .pdf or .json.
             options: Those of the job's predictor, such as `set="decode.method=greedy"`.
         """
-        chosen = Choices(method=method, target=target, unit=unit, nearest=nearest, measure=measure)
+        chosen = Choices(
+            method=method, target=target, unit=unit, nearest=nearest, measure=measure, keep=keep
+        )
         explainer = self.explainer.configured(**self._resolved(options))
         return explainer.explain_input(given, chosen, out=out)
 

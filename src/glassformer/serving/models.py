@@ -199,10 +199,10 @@ class ServedModel:
         return once and on_cpu and self.threads.is_brief(vectors_of(inputs))
 
     def _explain(self, inputs: list[Any], options: dict[str, Any]) -> list[dict[str, Any]]:
-        """Explanations by the most faithful method, where the run knows it; nothing is measured."""
+        """Explanations as `glassformer explain` gives them: the first measures which to trust."""
         packed = options.pop("packed", False)
         torch.set_num_threads(self.threads.most)
-        found = (self.run.explain(given, measure=False, **options) for given in inputs)
+        found = (self.run.explain(given, keep=False, **options) for given in inputs)
         return [one.as_packed() if packed else one.as_values() for one in found]
 
     @contextmanager

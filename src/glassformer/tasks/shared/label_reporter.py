@@ -11,6 +11,7 @@ from glassformer.data.samples import Sample, Samples
 from glassformer.metrics.calibration import fit_temperature
 from glassformer.metrics.classification import predicted_classes
 from glassformer.reports import Sections, Table
+from glassformer.reports.tables import in_natural_order
 from glassformer.tasks.reporter import PoolingReporter, Rival
 from glassformer.tasks.shared.label_answers import ClassAnswers
 from glassformer.tasks.shared.label_sections import (
@@ -58,7 +59,9 @@ class LabelReporter(PoolingReporter[SomeTask, ClassAnswers]):
     def sections(self, answers: ClassAnswers, samples: Sequence[Sample]) -> Sections:
         names, noun = self.task.labels.names, self.task.inputs.noun
         chances = answers.probabilities()
-        return classification_sections(answers.labels, chances, names, self._shown(samples), noun)
+        shown = self._shown(samples)
+        found = classification_sections(answers.labels, chances, names, shown, noun)
+        return in_natural_order(found)
 
     def baseline_tables(
         self, ours: ClassAnswers, theirs: ClassAnswers, samples: Sequence[Sample]

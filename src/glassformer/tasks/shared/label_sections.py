@@ -14,7 +14,7 @@ from glassformer.metrics.classification import (
 )
 from glassformer.metrics.intervals import Score
 from glassformer.metrics.ratios import share_score
-from glassformer.reports.record import SOME_ROWS, HeatMap, Sections, Table
+from glassformer.reports.record import BY_CLASS, SOME_ROWS, HeatMap, Sections, Table
 from glassformer.reports.tables import evenly, excerpt
 
 MISTAKES = 10
@@ -90,7 +90,7 @@ def class_table(labels: Labels, answers: Labels, classes: Sequence[str]) -> Tabl
     found = class_scores(labels, answers, len(classes))
     spread = [f1_interval(*members(labels, answers, n)) for n in range(len(classes))]
     return Table(
-        title="By class",
+        title=BY_CLASS,
         header=("class", "precision", "recall", "F1", "from", "to", "rows"),
         rows=[
             (

@@ -12,9 +12,10 @@ import pytest
 from glassformer.metrics.calibration import Bin
 from glassformer.metrics.intervals import Score
 from glassformer.metrics.translation import SYMBOL_MEASURES, TEXT_MEASURES
-from glassformer.reports import HeatMap, Report, Sound, Table, write_report, Sections
+from glassformer.reports import HeatMap, Report, Sections, Sound, Table, write_report
 from glassformer.reports.charts import line_chart, ticks
 from glassformer.reports.page import page
+from glassformer.reports.tables import in_natural_order
 
 VOID = {"meta", "br", "hr", "link", "img", "input"}
 SCRIPT = "<script>alert('x')</script>"
@@ -322,10 +323,10 @@ def test_the_page_begins_with_the_verdict_and_the_scores():
 @pytest.mark.parametrize(
     ("values", "most", "first", "last"),
     [
-        ((0.0, 0.0), 1, "0.0", "0.5"),
-        ((1.0, 1.0), 1, "0.5", "1.0"),
+        ((0.0, 0.0), 1, "0.0", "0.4"),
+        ((1.0, 1.0), 1, "0.6", "1.0"),
         ((0.2, 0.98), 1, "0.2", "1.0"),
-        ((0.0, 0.0), None, "0.0", "0.5"),
+        ((0.0, 0.0), None, "0.0", "0.4"),
         ((0.01, 4.0), None, "0", "4"),
         ((-1.0, 1.0), None, "-1.0", "1.0"),
     ],

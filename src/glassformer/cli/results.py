@@ -37,14 +37,14 @@ def show_run(run: Run, *, as_json: bool, more: Mapping[str, Any] | None = None) 
     report, path = read_json(run.folder.report), run.folder.path
     if as_json:
         systems: list[tuple[str, Scores]] = list(report["scores"].items())
+        # Earlier versions do not name the baseline: it is the second system.
+        name = report.get("baseline", systems[1][0] if len(systems) > 1 else None)
         print_json(
             {
                 "run": str(path),
                 "job": run.config.job,
                 "scores": dict(systems[0][1]) if systems else {},
-                "baseline": dict(zip(("name", "scores"), systems[1], strict=True))
-                if len(systems) > 1
-                else None,
+                "baseline": None if name is None else {"name": name, "scores": dict(systems)[name]},
                 "notes": report["notes"],
                 **(more or {}),
             }

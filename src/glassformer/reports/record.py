@@ -64,6 +64,7 @@ class Report:
     Attributes:
         facts: Facts of the run: name and value, in display order.
         scores: By system, then by score; ours first, then the baseline.
+        baseline: Which of these systems is the baseline, if one is.
         curves: Name to (step, value) pairs. Curves whose names end in the same word share a chart.
         reliability: Accuracy by confidence.
         verdict: Sentences on how good the model is; a page begins with them.
@@ -73,6 +74,7 @@ class Report:
     title: str
     facts: Mapping[str, Cell] = field(default_factory=dict)
     scores: Mapping[str, Mapping[str, Score]] = field(default_factory=dict)
+    baseline: str | None = None
     curves: Mapping[str, Sequence[tuple[int | float, int | float]]] = field(default_factory=dict)
     tables: Sequence[Table] = ()
     heat_map: HeatMap | None = None
@@ -90,6 +92,7 @@ class Report:
                     system: {name: score.as_values() for name, score in scores.items()}
                     for system, scores in self.scores.items()
                 },
+                "baseline": self.baseline,
                 "curves": self.curves,
                 "tables": [table.as_values() for table in self.tables],
                 "heat_map": asdict(self.heat_map) if self.heat_map else None,

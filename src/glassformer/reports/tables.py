@@ -51,8 +51,9 @@ def in_natural_order(sections: Sections) -> Sections:
         return [[counts[row][column] for column in order] for row in order] if counts else []
 
     names = [found.names[n] for n in order]
-    cells = {name: ordered(getattr(found, name)) for name in ("counts", "low", "high")}
-    return replace(sections, tables=tables, heat_map=replace(found, names=names, **cells))
+    counts, low, high = map(ordered, (found.counts, found.low, found.high))
+    heat_map = replace(found, names=names, counts=counts, low=low, high=high)
+    return replace(sections, tables=tables, heat_map=heat_map)
 
 
 def excerpt(text: str) -> str:

@@ -148,6 +148,7 @@ def pool(runs: Sequence[Run], target: Path, command: str, display: Display) -> R
             "command": command,
         },
         scores=scores,
+        baseline=next((rival.name for rival in rivals if rival.is_baseline), None),
         tables=tables,
         heat_map=sections.heat_map,
         reliability=sections.reliability,

@@ -83,6 +83,7 @@ def report_on(
         title=folder.path.name,
         facts=facts(result, folder, split),
         scores=found.scores,
+        baseline=found.baseline,
         curves=curves(folder.metrics) | second_curves(folder.second_metrics),
         tables=[*found.sections.tables, *found.tables],
         heat_map=found.sections.heat_map,
@@ -103,6 +104,7 @@ class Findings:
     tables: list[Table] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     verdict: list[str] = field(default_factory=list)
+    baseline: str | None = None
 
 
 def findings(
@@ -131,25 +133,32 @@ def findings(
         tables = reporter.baseline_tables(answers, baseline.answers, samples)
         compared = reporter.compare(answers, baseline.answers)
         found.tables = [comparison_table(compared, OURS, baseline.name), *tables]
-    for rival in rivals:
-        found.scores[rival.name] = reporter.scores(rival.answers)
-    judge(found, reporter, answers, rivals, baseline)
+    scores = found.scores | {rival.name: reporter.scores(rival.answers) for rival in rivals}
+    judge(found, scores, reporter, answers, rivals, baseline)
     if baseline is not None:
+        found.scores[baseline.name] = scores[baseline.name]
+        found.baseline = baseline.name
         parts = reporter.parts(answers)
         add_parts(found, reporter, answers, parts)
         found.tables += reporter.part_tables(answers, parts, baseline.answers, samples)
+    found.scores |= {rival.name: scores[rival.name] for rival in rivals}
     return found
 
 
 def judge(
     found: Findings,
+    scores: Mapping[str, Mapping[str, Score]],
     reporter: Reporter[Any, Any],
     answers: Any,
     rivals: Sequence[Rival[Any]],
     baseline: Baseline[Any] | None,
 ) -> None:
-    """Add the verdict to the findings, and what to do where it is not good."""
-    task, scores = reporter.task, found.scores
+    """Add the verdict to the findings, and what to do where it is not good.
+
+    Args:
+        scores: Those of the model first, then of the rivals by name.
+    """
+    task = reporter.task
     duelled = duels(reporter, answers, rivals, scores)
     instead = baseline.is_model if baseline is not None else None
     found.verdict = judgement(reporter, answers, rivals, scores, instead, duelled)

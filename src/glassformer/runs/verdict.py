@@ -28,6 +28,7 @@ from glassformer.tasks.reporter import Reporter, Rival
 from glassformer.wording import counted
 
 CHANCE = 0.05  # differences with a larger p-value do not count
+MERE_CHANCE = 0.5  # those with a larger one are not worth a word
 PLURALS = ("exact answers", "bits")  # how the names of scores begin that are plural
 CHOICES = ("more rows (--curve tells whether they would help)", "another --size", "a longer --time")
 
@@ -158,7 +159,11 @@ def judgement(
     ]
     if instead is not None:
         return [*filter(None, lines), instead]
-    behind = [other.in_short for score, other in found.items() if score != goal and other.ahead < 0]
+    behind = [
+        other.in_short
+        for score, other in found.items()
+        if score != goal and other.ahead < 0 and other.comparison.p_value < MERE_CHANCE
+    ]
     if goal in found:
         lines.append(found[goal].sentence(reporter.compared_unit))
     if behind:

@@ -1,7 +1,7 @@
 """Engine: answers many requests at once, a token of each in every step."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import is_
 
@@ -88,8 +88,12 @@ class Engine:
         """About how many tokens the next step reads."""
         return self.scheduler.due_tokens
 
-    def submit(self, request: GenerationRequest | SearchRequest) -> int:
-        """Take a request; returns its number. It is refused if it could never fit."""
+    def submit(self, request: GenerationRequest | SearchRequest, owner: Hashable = None) -> int:
+        """Take a request; returns its number. It is refused if it could never fit.
+
+        Args:
+            owner: Owners share the rows; the requests of one are first come, first served.
+        """
         if (request.source is None) != (self.decoder.sources is None):
             raise ValueError("an encoder-decoder needs a source with every request, others none")
         size = self.decoder.tokens.table.num_embeddings
@@ -107,7 +111,7 @@ class Engine:
         self._submitted += 1
         branch: Branch
         if isinstance(request, SearchRequest):
-            branch = branched(self._submitted, request, limit)
+            branch = branched(self._submitted, request, limit, owner)
         else:
             branch = Generation(
                 number=self._submitted,
@@ -117,9 +121,10 @@ class Engine:
                 limit=limit,
                 settings=self.chooser.settings(request),
                 tokens=[*request.prompt],
+                owner=owner,
             )
         self.scheduler.refuse_too_large(branch)
-        self.scheduler.waiting.append(branch)
+        self.scheduler.add(branch)
         return branch.number
 
     def cancel(self, number: int) -> None:
@@ -141,7 +146,7 @@ class Engine:
 
         On a GPU the tokens are those of the step before: nothing waits for the device.
         """
-        reading = self.scheduler.plan()
+        reading = self.scheduler.plan(self._put_back)
         due = self.steps.due()
         started, found = list[Chosen](), [failed(*one) for one in self.scheduler.failed.items()]
         self.scheduler.failed.clear()
@@ -153,8 +158,10 @@ class Engine:
             self._started.append(started)
         # Rules that look at the tokens before need to know them.
         running = self.scheduler.running.values()
-        wait = not started or any(
-            isinstance(one, Generation) and one.settings.by_history for one in running
+        wait = (
+            not started
+            or self.scheduler.pressed
+            or any(isinstance(one, Generation) and one.settings.by_history for one in running)
         )
         while len(self._started) > (0 if wait else self.steps.late):
             for choice in self._started.popleft():
@@ -190,6 +197,16 @@ class Engine:
         finally:
             for number in numbers:
                 self.cancel(number)
+
+    def _put_back(self, branch: Branch) -> None:
+        """Have a running request wait again, and its rows go to others."""
+        if isinstance(branch, SearchBranch):
+            self.searches.end(branch)
+            again = branched(branch.number, branch.request, branch.limit, branch.owner)
+            self.scheduler.add(again, first=True)
+        else:
+            self.steps.leave(branch)
+            self.scheduler.put_back(branch)
 
     def _go_on(
         self,

@@ -1,6 +1,6 @@
 """Requests for one text each, and how far they have come."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from math import isnan
 
@@ -97,6 +97,7 @@ class Branch:
         tokens: The prompt and what was generated, as far as it is known.
         cancelled: Whether nobody waits for it any more.
         others: Branches that go on from the same prompt, and take memory together with it.
+        owner: Who shares the rows with others, such as a client's request.
     """
 
     number: int
@@ -110,6 +111,12 @@ class Branch:
     tokens: list[int] = field(default_factory=list)
     cancelled: bool = False
     others: "Sequence[Branch]" = ()
+    owner: Hashable = None
+
+    @property
+    def rows(self) -> int:
+        """How many rows it takes, its other branches included."""
+        return 1 + len(self.others)
 
     @property
     def generated(self) -> list[int]:
@@ -188,4 +195,6 @@ class Generation(Branch):
     def _stopped(self) -> bool:
         request = self.request
         assert request.detokenize is not None  # checked with the request
-        return Stops(request.decode.stop, request.detokenize).reached(self.generated)
+        stops = Stops(request.decode.stop, request.detokenize)
+        begin = max(len(self.prompt), len(self.tokens) - stops.window)
+        return stops.reached(self.tokens[begin:])

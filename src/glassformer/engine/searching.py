@@ -153,7 +153,9 @@ def limited(first: SearchBranch) -> Request:
     return replace(first.request.rules, limits=[limit])
 
 
-def branched(number: int, request: SearchRequest, limit: int) -> SearchBranch:
+def branched(
+    number: int, request: SearchRequest, limit: int, owner: Hashable = None
+) -> SearchBranch:
     """The branches of a search of this number, as the first, which has the others."""
     spare = (-number * MOST_ANSWERS - place for place in range(1, request.width))
     first, *others = [
@@ -164,6 +166,7 @@ def branched(number: int, request: SearchRequest, limit: int) -> SearchBranch:
             origin=request.source,
             limit=limit,
             tokens=[*request.prompt],
+            owner=owner,
         )
         for one in (number, *spare)
     ]

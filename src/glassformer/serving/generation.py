@@ -137,7 +137,7 @@ class Generator(Source):
             requests = writing.prepare()
             self._tell(writing, len(requests))
             for number, request in enumerate(requests):
-                in_engine = self.engine.submit(request)
+                in_engine = self.engine.submit(request, writing)
                 writing.numbers[in_engine] = number
                 self.open[in_engine] = writing
         except Exception as error:

@@ -346,3 +346,29 @@ def test_prefixes_know_who_holds_what():
     assert prefixes.longest([5, 6]) == (2, 2)
     prefixes.remove(2)
     assert not prefixes.root.children
+
+
+@pytest.mark.parametrize(
+    ("steps", "pages"),  # too few for six of the first, or enough
+    [("rows", 20), ("fused rows", 200), ("gathered", 20), ("paged", 20), ("fused paged", 200)],
+)
+def test_one_owner_of_many_requests_leaves_rows_to_others(model, steps, pages):
+    used = for_inference(model) if "fused" in steps else model
+    engine = Engine(used, pages=pages, page_size=PAGE, rows=6, chunk=8)
+    engine.steps = STEPS[steps](engine.decoder)
+    config = DecodeConfig(method="sample", max_length=16)
+    many = [GenerationRequest(prompt=(5, 6, 7), decode=config, seed=n) for n in range(8)]
+    few = [replace(many[0], seed=n, decode=replace(config, max_length=4)) for n in (90, 91)]
+    asked = {engine.submit(one, "many"): one for one in many}
+    answers, steps_taken = {}, 0
+    for _ in range(3):
+        assert not any(one.finished for one in engine.step())
+    brief = {engine.submit(one, f"few {one.seed}"): one for one in few}
+    while engine.busy:
+        steps_taken += 1
+        answers |= {one.number: one.answer for one in engine.step() if one.finished}
+        if steps_taken == 8:
+            assert answers.keys() == brief.keys()
+    for number, request in {**asked, **brief}.items():
+        assert_same(answers[number], alone(model, request))
+    assert_nothing_lost(engine)

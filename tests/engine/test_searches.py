@@ -166,3 +166,23 @@ def test_a_search_that_could_never_fit_is_refused(translator):
         engine = Engine(translator, pages=pages, memory_pages=9, page_size=PAGE, rows=rows)
         with pytest.raises(GlassformerError, match="40 tokens of memory in 5 rows"):
             engine.submit(request)
+
+
+def test_one_owner_of_many_searches_leaves_rows_to_others(translator):
+    rng, config = random.Random(8), replace(BEAM, max_length=9, min_length=8)
+    engine = Engine(translator, pages=60, memory_pages=30, page_size=PAGE, rows=9)
+    many = [some_search(translator, rng, decode=config) for _ in range(6)]
+    search, best = some_search(translator, rng, decode=replace(BEAM, max_length=3))
+    expected = {engine.submit(one, "many"): answers for one, answers in many}
+    for _ in range(2):
+        engine.step()
+    number, found = engine.submit(search, "one"), {}
+    for _ in range(4):
+        found |= {one.number: one for one in engine.step() if one.finished}
+    assert found.keys() == {number}
+    while engine.busy:
+        found |= {one.number: one for one in engine.step() if one.finished}
+    for one, answers in {**expected, number: best}.items():
+        for answer, other in zip([found[one].answer, *found[one].others], answers, strict=True):
+            assert_same(answer, other)
+    assert_nothing_lost(engine)

@@ -46,6 +46,32 @@ def test_a_text_is_written_no_further_and_its_pages_are_free(server, stream):
     assert engine.decoder.pool.free_pages == engine.decoder.pool.pages
 
 
+@pytest.mark.parametrize(
+    ("path", "many", "few"),
+    [
+        (
+            "/v1/completions",
+            LONG | {"prompt": ["3"] * 256, "n": 16},
+            LONG | {"max_tokens": 3},
+        ),
+        (
+            "/v1/translate",
+            {"model": "words", "input": ["red old new"] * 256, "alternatives": 16},
+            {"model": "words", "input": "red"},
+        ),
+    ],
+)
+def test_a_request_for_many_texts_does_not_hold_up_another(server, path, many, few):
+    engine = server.models.served[few["model"]].generator.engine
+    connection = send(server, path, many)
+    wait_until(lambda: len(engine.scheduler.running) > 1)
+    assert server.post(path, few).status_code == 200
+    assert engine.scheduler.waiting  # those of the first are far from done
+    connection.close()
+    wait_until(lambda: not engine.busy)
+    server.idle()
+
+
 def test_a_request_that_waits_is_never_begun(server):
     batcher = server.models.served["reviews"].predictions
     go_on, begun, answered = threading.Event(), threading.Event(), []

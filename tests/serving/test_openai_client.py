@@ -1,5 +1,7 @@
 """The server as OpenAI's own client sees it."""
 
+import json
+
 import numpy as np
 import openai
 import pytest
@@ -106,6 +108,42 @@ def test_log_probabilities_come_with_the_likeliest_tokens(client):
         assert len(top) == 3
         assert max(top, key=top.get) == token
         assert top[token] == pytest.approx(score)
+
+
+@pytest.mark.parametrize("stop", [None, ["en bo", "ottles"], [" w"]])
+def test_a_stream_has_the_log_probabilities_of_the_whole(served, stop):
+    reasons = set()
+    for seed in range(6):
+        asked = SAMPLED | {"seed": seed, "logprobs": 1, "stop": stop, "max_tokens": 60}
+        [whole] = served.post("/v1/completions", asked).json()["choices"]
+        text = served.post("/v1/completions", asked | {"stream": True}).text
+        events = [line.removeprefix("data: ") for line in text.split("\n\n")][:-2]
+        chunks = [json.loads(one)["choices"][0] for one in events]
+        for name, values in whole["logprobs"].items():
+            assert [value for one in chunks for value in one["logprobs"][name]] == values
+        assert "".join(one["text"] for one in chunks) == whole["text"]
+        reasons.add(whole["finish_reason"])
+    assert stop is None or "stop" in reasons
+
+
+def test_a_stop_text_has_a_limit(served):
+    for stop in ("z" * 257, ["a", "z" * 100_000]):
+        found = served.post("/v1/completions", GREEDY | {"stop": stop, "stream": True})
+        assert refusal(found) == (422, "invalid_value")
+        assert found.json()["error"]["param"] == "stop"
+        assert "more than 256 (limits.stop of the server); shorten it" in found.text
+    assert served.post("/v1/completions", GREEDY | {"stop": "z" * 256}).status_code == 200
+
+
+def test_defaults_that_clients_send_change_nothing(client):
+    given = {"frequency_penalty": 0, "presence_penalty": 0.0, "best_of": 1}
+    found = client.completions.create(**GREEDY, **given)
+    assert found.choices[0].text == client.completions.create(**GREEDY).choices[0].text
+    for name, value in (("frequency_penalty", 0.5), ("presence_penalty", -1), ("best_of", 2)):
+        with pytest.raises(openai.UnprocessableEntityError, match=f"{name}: must be at"):
+            client.completions.create(**GREEDY, **{name: value})
+    with pytest.raises(openai.UnprocessableEntityError, match="max_tokens: must be at most"):
+        client.completions.create(**GREEDY | {"max_tokens": 10**7})
 
 
 @pytest.mark.parametrize("name", ["reviews", "gaps"])

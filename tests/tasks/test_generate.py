@@ -2,6 +2,8 @@
 
 import json
 import math
+import random
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +13,7 @@ from small_jobs import everything, job_of, taught
 
 from glassformer.config import DataConfig, RegulariserConfig
 from glassformer.core.layout import Layout
+from glassformer.decode import cut_at_stop
 from glassformer.errors import GlassformerError
 from glassformer.tasks.generate import ngram_baseline, predictor as predictor_module, task
 from glassformer.tasks.generate.answers import Likelihoods
@@ -226,6 +229,30 @@ def test_a_stream_of_bytes_waits_for_whole_characters(tmp_path):
     streamed = Streamed(job.tokenizer, ())
     pieces = [streamed.add(int(token)) for token in job.tokenizer.encode(["é白"])[0]]
     assert pieces == ["", "é", "", "", "白"]
+
+
+@pytest.mark.parametrize("kind", ["bytes", "characters", "bpe", "unigram"])
+def test_a_stream_writes_what_stands_before_the_first_stop_text(tmp_path, kind):
+    tokenizer, rng = writer(tmp_path, kind=kind).tokenizer, random.Random(1)
+    for _ in range(200):
+        ids = [rng.randrange(tokenizer.size) for _ in range(rng.randint(0, 12))]
+        text = tokenizer.decode([one for one in ids if one != tokenizer.end])
+        places = [rng.randrange(len(text) + 1) for _ in range(3)]
+        stops = [stop for at in places if (stop := text[at : at + rng.randint(1, 4)])]
+        streamed = Streamed(tokenizer, stops)
+        written = "".join(map(streamed.add, ids))
+        assert cut_at_stop(text, stops).startswith(written)
+        assert streamed.length == len(written)
+        longest = max(map(len, stops), default=0)
+        assert len(written) >= len(cut_at_stop(text, stops)) - longest - 3  # bytes
+
+
+def test_a_stream_takes_as_long_for_each_token_whatever_came_before_and_whatever_ends_it(tmp_path):
+    tokenizer = writer(tmp_path).tokenizer
+    ids = tokenizer.encode(["the cat sat on the mat and " * 400])[0].tolist()
+    streamed, begun = Streamed(tokenizer, ["a" * 30_000, "at " * 10_000]), time.perf_counter()
+    assert len("".join(map(streamed.add, ids))) > 10_000
+    assert time.perf_counter() - begun < 2  # more than a minute if all is compared at each token
 
 
 def test_other_prompts_change_nothing_and_an_empty_one_is_continued(learned):

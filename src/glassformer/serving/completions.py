@@ -67,6 +67,15 @@ class Completion:
                 code="invalid_value",
                 param="echo",
             )
+        longest = max(map(len, stops_of(body)), default=0)
+        if longest > self.limits.stop:
+            raise RefusedError(
+                422,
+                f"a stop text has {longest:,} characters, more than {self.limits.stop:,} "
+                f"(limits.stop of the server); shorten it",
+                code="invalid_value",
+                param="stop",
+            )
         self.id, self.created = f"cmpl-{uuid.uuid4().hex}", int(time.time())
         self.prompt_tokens = self.written_tokens = 0
         self.offsets = [len(text) if body.echo else 0 for text in self.prompts for _ in self.each]
@@ -140,14 +149,16 @@ class Completion:
 
     async def chunks(self) -> AsyncIterator[dict[str, Any]]:
         """The same as it is written."""
-        shown: dict[int, str] = {}
+        shown: dict[int, tuple[int, int]] = {}  # characters and tokens of each text
         async for piece in self.pieces(stream=True):
-            n, text = piece.number, piece.text
-            if piece.found is not None:  # what was held back
-                text = self._text(piece)[len(shown.get(n, "")) :]
+            n, text, tokens = piece.number, piece.text, piece.tokens
+            characters, count = shown.get(n, (0, 0))
+            if piece.found is not None:  # what was held back, but not the token for the end
+                text = self._text(piece)[characters:]
+                tokens = tuple(scored(piece.found)[count:])
             echo = "" if n in shown else self._echo(n)
-            shown[n] = shown.get(n, "") + text
-            yield self._values([self._choice(piece, echo + text, piece.tokens)])
+            shown[n] = characters + len(text), count + len(tokens)
+            yield self._values([self._choice(piece, echo + text, tokens)])
         if self.body.stream_options is not None and self.body.stream_options.include_usage:
             yield self._values([], usage=self._usage())
 
@@ -213,6 +224,11 @@ def scored(found: Hypothesis) -> list[Scored]:
     return [Scored(*line) for line in lines]
 
 
+def stops_of(body: CompletionRequest) -> list[str]:
+    """The stop texts of a request."""
+    return [body.stop] if isinstance(body.stop, str) else body.stop or []
+
+
 def decoding(body: CompletionRequest, default: DecodeConfig) -> dict[str, Any]:
     """The decoding settings of a request, nested; language models do not search in the engine."""
     method = "greedy" if default.method == "beam" else default.method
@@ -220,7 +236,7 @@ def decoding(body: CompletionRequest, default: DecodeConfig) -> dict[str, Any]:
     if body.max_tokens is not None:
         values |= {"max_length": body.max_tokens, "min_length": 0}
     if body.stop is not None:
-        values["stop"] = [body.stop] if isinstance(body.stop, str) else body.stop
+        values["stop"] = stops_of(body)
     names = ("temperature", "top_p", "top_k", "min_p")
     filters = {name: value for name in names if (value := getattr(body, name)) is not None}
     if body.temperature is not None and body.temperature < COLDEST:

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from fastapi import UploadFile
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 
+from glassformer.config.decoding import MOST_TOKENS
 from glassformer.explaining.methods import METHODS
 from glassformer.serving.settings import Limits
 from glassformer.tasks.about import About, Option
@@ -12,7 +13,9 @@ from glassformer.tasks.about import About, Option
 SCALARS = (bool, int, float, str)  # kinds of options that a client may set
 MODEL = "Name of the model: that of its run folder."
 STOPS = 4  # stop texts
+ONLY = "Nothing but {}, which some clients send, and which changes nothing."
 Share = Annotated[float, Field(ge=0, le=1)]
+Zero = Annotated[float, Field(ge=0, le=0)] | None
 
 
 def whole_characters(text: str) -> str:
@@ -44,7 +47,9 @@ class CompletionRequest(Sent):
 
     model: str = Field(description=MODEL)
     prompt: Text | list[Text] = Field("", description="A text, or several.")
-    max_tokens: int | None = Field(None, ge=1, description="Maximum number of tokens to write.")
+    max_tokens: int | None = Field(
+        None, ge=1, le=MOST_TOKENS, description="Maximum number of tokens to write."
+    )
     temperature: float | None = Field(
         None, ge=0, le=100, description="Sampling temperature; 0 always takes the likeliest token."
     )
@@ -73,6 +78,9 @@ class CompletionRequest(Sent):
         None, description="Random seed; without one, the same request always has the same answer."
     )
     user: str | None = Field(None, description="Ignored; some clients send it.")
+    frequency_penalty: Zero = Field(None, description=ONLY.format(0))
+    presence_penalty: Zero = Field(None, description=ONLY.format(0))
+    best_of: Annotated[int, Field(ge=1, le=1)] | None = Field(None, description=ONLY.format(1))
 
 
 class EmbeddingRequest(Sent):

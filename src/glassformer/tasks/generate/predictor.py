@@ -146,7 +146,7 @@ class GeneratePredictor(TextPredictor[GenerateTask], TokenWriter):
                     piece = written.add(int(next(steps)))
             except StopIteration as end:
                 found = self._prediction(text, len(prompt), end.value[0])
-                yield Partial(text=found.details["continuation"][len(written.text) :])
+                yield Partial(text=found.details["continuation"][written.length :])
                 yield found
                 return
             if piece:

@@ -6,11 +6,15 @@ from sklearn import metrics as reference
 
 from glassformer.metrics.calibration import reliability
 from glassformer.metrics.classification import (
+    THRESHOLDS,
+    accuracy_and_micro_f1,
+    choose_threshold,
     class_scores,
     classification_scores,
     confusion_intervals,
     confusion_matrix,
 )
+from glassformer.metrics.paired import classification_comparison
 
 ROWS, CLASSES = 307, 5
 
@@ -186,3 +190,30 @@ def test_what_no_score_can_be_made_of_is_refused(labels, probabilities, complain
 def test_labels_that_are_neither_zero_nor_one_are_refused():
     with pytest.raises(ValueError, match="a 0 or 1 for each column; got 2"):
         classification_scores(np.full((2, 3), 2), np.full((2, 3), 0.5))
+
+
+@pytest.mark.parametrize("rows", [20, 211])
+def test_a_threshold_has_the_largest_sum_of_accuracy_and_micro_f1(rows):
+    random = np.random.default_rng(rows)
+    labels = (random.random((rows, 5)) < 0.2).astype(int)
+    chances = np.clip(0.3 * labels + 0.4 * random.random((rows, 5)), 0, 1).round(2)
+    by_hand = {}
+    for threshold in THRESHOLDS.tolist():
+        given = chances >= threshold
+        hits, named = (labels * given).sum(), labels.sum() + given.sum()
+        by_hand[threshold] = (labels == given).all(axis=1).mean() + 2 * hits / named
+    assert accuracy_and_micro_f1(labels, chances) == pytest.approx([*by_hand.values()])
+    found = choose_threshold(labels, chances)
+    assert by_hand[found] == pytest.approx(max(by_hand.values()))
+    assert found < 0.5
+    assert choose_threshold(labels[:19], chances[:19]) == 0.5, "so few rows choose none"
+    assert choose_threshold(labels, labels.astype(float)) == 0.5, "all are equally good"
+
+
+def test_scores_and_comparisons_are_those_at_the_threshold_of_each_system():
+    labels = np.array([[1, 0], [0, 1], [1, 1]])
+    chances = np.where(labels, 0.35, 0.1)
+    assert classification_scores(labels, chances)["accuracy"].value == 0
+    assert classification_scores(labels, chances, 0.3)["micro_f1"].value == 1
+    found = classification_comparison(labels, chances, chances, (0.3, 0.5))["accuracy"]
+    assert found.difference.value == 1

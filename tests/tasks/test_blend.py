@@ -11,6 +11,7 @@ from glassformer.tasks.classify.blend import (
     FOLDS,
     RECORD,
     Blend,
+    System,
     cross_fitted,
     fit_weights,
     penalised,
@@ -93,6 +94,29 @@ def test_a_part_that_does_not_help_takes_no_part(rows, noise, always, outcome):
     assert (told in found.sentence) == (rows < FEW and not always)
     if outcome == "n-grams alone":
         assert (found.mixed(model, ngrams) == ngrams).all()
+
+
+def test_what_is_better_in_the_reported_score_is_chosen_whatever_the_log_loss():
+    """N-grams that are right, but far too timid to have a low log loss at 0.5."""
+    (network, ngrams), labels = parts(True, (1.3, 0.2), rows=400)
+    timid = ngrams - 2.5
+    assert log_loss(timid, labels) > log_loss(network, labels)
+    found = Blend.fit(network, timid, labels, always=False)
+    assert found.sentence.endswith("from n-grams alone.")
+    assert found.threshold < 0.3 < found.network_threshold
+    fixed = Blend.fit(network, timid, labels, always=False, threshold=0.4)
+    assert fixed.threshold == fixed.network_threshold == 0.4
+
+
+def test_a_difference_within_chance_is_left_to_the_log_loss():
+    (network, ngrams), labels = parts(False, (1.0, 1.0))
+    one, other = (System.of(part, labels, None) for part in (network, ngrams))
+    assert abs(one.scores[0] - other.scores[0]) < 0.03
+    for tie in (True, False):
+        assert one.beats(other, tie=tie) is other.beats(one, tie=tie) is tie
+    wrong = System.of(-network, labels, None)
+    assert one.beats(wrong, tie=False)
+    assert not wrong.beats(one, tie=True)
 
 
 def test_it_is_kept_as_json_and_refused_if_damaged(tmp_path):

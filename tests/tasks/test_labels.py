@@ -4,10 +4,13 @@ import json
 
 import numpy as np
 import pytest
-from small_jobs import job_of, labelled
+import torch
+from small_jobs import everything, job_of, labelled
 
 from glassformer.data.samples import Samples
 from glassformer.errors import GlassformerError
+from glassformer.metrics.classification import choose_threshold
+from glassformer.tasks.classify.reporter import ClassifyReporter
 from glassformer.tasks.shared.labels import Labels, quantities, separator_of
 
 
@@ -179,3 +182,52 @@ def test_amounts_as_labels_are_refused_with_what_to_do(tmp_path):
 )
 def test_amounts_are_told_from_grades_and_from_numbers_of_classes(names, amounts):
     assert quantities(names) == amounts
+
+
+def test_labels_are_predicted_from_the_threshold_of_the_run_or_of_its_baseline_on(tmp_path):
+    several = {"multi": True, "threshold": 0.3, "baseline_threshold": 0.2}
+    labels = Labels(("a", "b", "c"), (1, 1, 1), 3, **several)
+    chances = np.array([[0.3, 0.25, 0.1]])
+    [own], [plain] = labels.predictions(chances), labels.predictions(chances, baseline=True)
+    assert (own.text, plain.text) == ("a", "a, b")
+    assert (own.details["threshold"], plain.details["threshold"]) == (0.3, 0.2)
+    assert (own.confidence, plain.confidence) == (0.3, 0.25)  # of the least sure label
+    path = tmp_path / "labels.json"
+    labels.save(path)
+    assert Labels.load(path) == labels
+    earlier = json.loads(path.read_text())
+    del earlier["threshold"], earlier["baseline_threshold"]
+    path.write_text(json.dumps(earlier))
+    assert Labels.load(path).threshold == Labels.load(path).baseline_threshold == 0.5
+
+
+def several_labels(folder, **task):
+    """A job whose texts have one or both of two labels."""
+    rows = [
+        {"text": text, "label": text.split(), "split": split}
+        for split in ("train", "valid")
+        for text in ["a b", "a", "b"] * 12
+    ]
+    return job_of("classify", folder, rows, task=task)
+
+
+@pytest.mark.parametrize("fixed", [None, 0.7])
+def test_the_threshold_is_chosen_on_the_validation_rows_unless_it_is_set(tmp_path, fixed):
+    job = several_labels(tmp_path, threshold=fixed)
+    model = job.model().eval()
+    with torch.no_grad():
+        model.to_class.bias.sub_(2.0)  # timid: at 0.5 it names no label
+        assert job.score(model, [everything(job, "valid")])["accuracy"] > 0 or fixed
+        ClassifyReporter(job).calibrate(job.answers(model, [everything(job, "valid")]))
+        found = job.answers(model, [everything(job, "valid")])
+    best = choose_threshold(found.labels, found.probabilities())
+    assert found.threshold == job.labels.threshold == (fixed or best)
+    assert Labels.load(tmp_path / "labels.json") == job.labels
+    [said] = ClassifyReporter(job).decisions()[-1:]
+    assert ("as task.threshold says" in said) == bool(fixed)
+    assert f"{job.labels.threshold:g}" in said
+
+
+def test_a_threshold_outside_of_what_probabilities_are_is_refused(tmp_path):
+    with pytest.raises(GlassformerError, match=r"task\.threshold must lie between 0 and 1, got 30"):
+        several_labels(tmp_path, threshold=30.0)

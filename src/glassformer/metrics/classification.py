@@ -14,7 +14,11 @@ from glassformer.metrics.calibration_error import calibration_error
 from glassformer.metrics.intervals import Score
 from glassformer.metrics.ratios import share_score, wilson
 
-THRESHOLD = 0.5  # a label is predicted from this probability on
+THRESHOLD = 0.5  # one of several labels is predicted from this probability on, if none is chosen
+THRESHOLDS = np.arange(1, 100) / 100  # to choose from
+FEW_TO_CHOOSE = 20  # rows; fewer choose no threshold
+
+Threshold = float | Float[np.ndarray, "N 1"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +31,18 @@ class ClassScores:
     support: int
 
 
-def classification_scores(labels: Labels, probabilities: Probabilities) -> dict[str, Score]:
+def classification_scores(
+    labels: Labels, probabilities: Probabilities, threshold: Threshold = THRESHOLD
+) -> dict[str, Score]:
     """accuracy, macro_f1 and calibration_error, each with an interval; micro_f1 if multi-label.
 
     Args:
         labels: One class a row, or a 0 or 1 for every class (multi-label); then accuracy is the
             share of rows with all of them right.
+        threshold: From which probability on a label is predicted, if multi-label.
     """
     check_labels(labels, probabilities)
-    predictions = predicted_classes(labels, probabilities)
+    predictions = predicted_classes(labels, probabilities, threshold)
     pairs, counts = (labels, predictions), None
     if labels.ndim == 1:  # few are distinct, so it is quick for many rows
         distinct, counts = np.unique(np.stack(pairs, axis=1), axis=0, return_counts=True)
@@ -53,9 +60,42 @@ def classification_scores(labels: Labels, probabilities: Probabilities) -> dict[
     return scores | {"calibration_error": calibration_error(confidence, hit)}
 
 
-def predicted_classes(labels: Labels, probabilities: Probabilities) -> Labels:
+def predicted_classes(
+    labels: Labels, probabilities: Probabilities, threshold: Threshold = THRESHOLD
+) -> Labels:
     """The predictions in the form of the labels."""
-    return probabilities >= THRESHOLD if labels.ndim == 2 else probabilities.argmax(axis=1)
+    return probabilities >= threshold if labels.ndim == 2 else probabilities.argmax(axis=1)
+
+
+def choose_threshold(labels: Labels, probabilities: Probabilities) -> float:
+    """The threshold for all labels with the largest sum of accuracy and micro-F1 on these rows.
+
+    Both are reported. Thresholds of each label by itself, for its F1, cost more accuracy than they
+    gain in macro-F1 (docs/dev/log.md). Of equal ones the nearest to 0.5, which is also the answer
+    where there are fewer than 20 rows, or where labels exclude each other.
+    """
+    if labels.ndim == 1 or len(labels) < FEW_TO_CHOOSE:
+        return THRESHOLD
+    quality = accuracy_and_micro_f1(labels, probabilities)
+    best = THRESHOLDS[quality >= quality.max() - 1e-12]
+    return float(best[np.abs(best - THRESHOLD).argmin()])
+
+
+def accuracy_and_micro_f1(
+    labels: Labels, probabilities: Probabilities
+) -> Float[np.ndarray, " thresholds"]:
+    """The sum of both at each of THRESHOLDS, of labels that do not exclude each other."""
+    truth = labels.astype(bool)
+    reached = np.searchsorted(THRESHOLDS, probabilities, side="right")  # how many thresholds
+    first = np.where(truth, 0, reached).max(axis=1)  # from which on no label too many is named
+    last = np.where(truth, reached, len(THRESHOLDS)).min(axis=1)  # up to which none is missed
+    places = np.arange(len(THRESHOLDS))[:, None]
+    accuracy = ((first <= places) & (places < last)).mean(axis=1)
+    hits, named = (
+        np.bincount(some.ravel(), minlength=len(THRESHOLDS) + 1)[::-1].cumsum()[-2::-1]
+        for some in (reached[truth], reached)
+    )
+    return accuracy + safe_divide(2 * hits, truth.sum() + named)
 
 
 def right_rows(labels: Labels, predictions: Labels) -> Bool[np.ndarray, " N"]:

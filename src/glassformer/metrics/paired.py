@@ -14,6 +14,8 @@ from jaxtyping import Bool, Float, Shaped
 
 from glassformer.metrics.calibration import Labels, Probabilities
 from glassformer.metrics.classification import (
+    THRESHOLD,
+    Threshold,
     check_labels,
     f1_counts,
     macro_f1,
@@ -129,17 +131,21 @@ def randomisation_test(
 
 
 def classification_comparison(
-    labels: Labels, first: Probabilities, second: Probabilities
+    labels: Labels,
+    first: Probabilities,
+    second: Probabilities,
+    thresholds: tuple[Threshold, Threshold] = (THRESHOLD, THRESHOLD),
 ) -> dict[str, Comparison]:
     """Two classifiers by their probabilities: accuracy (McNemar) and macro_f1 (randomisation).
 
     Args:
         labels: As for `classification_scores`.
+        thresholds: Of each, if multi-label.
     """
     right, counts = [], []
-    for probabilities in (first, second):
+    for probabilities, threshold in zip((first, second), thresholds, strict=True):
         check_labels(labels, probabilities)
-        predictions = predicted_classes(labels, probabilities)
+        predictions = predicted_classes(labels, probabilities, threshold)
         right.append(right_rows(labels, predictions))
         counts.append(f1_counts(labels, predictions, probabilities.shape[1]))
     gains = right[0].astype(np.int64) - right[1]

@@ -117,7 +117,6 @@ def findings(
     found = Findings(
         scores={OURS: reporter.scores(answers)},
         sections=reporter.sections(answers, samples),
-        notes=[*reporter.decisions(), *reporter.notes(answers)],
     )
     rivals = reporter.rivals(answers, split)
     baseline: Baseline[Any] | None = None
@@ -142,6 +141,7 @@ def findings(
         add_parts(found, reporter, answers, parts)
         found.tables += reporter.part_tables(answers, parts, baseline.answers, samples)
     found.scores |= {rival.name: scores[rival.name] for rival in rivals}
+    found.notes = [*reporter.decisions(), *reporter.notes(answers), *found.notes]
     return found
 
 

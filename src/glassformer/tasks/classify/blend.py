@@ -4,10 +4,14 @@
 
 Both are fitted to the training rows, each by itself, and the two weights to the validation rows,
 by log loss. What they gain is judged by cross-fitting: every validation row is scored with weights
-that the others gave, so that no row is used twice. Wolpert, "Stacked generalization", 1992. If the
-n-grams gain nothing, the network answers alone; if it makes them clearly worse, they do. They also
-do where validation rows are too few to tell: then training rows are mostly few, too, from which a
-linear model learns more than a network.
+that the others gave, so that no row is used twice. Wolpert, "Stacked generalization", 1992.
+
+Which of the three answers, the network, the n-grams or both, is chosen by the score that is
+reported: accuracy, with micro-F1 where a text may have several labels, each system at its own
+threshold. It is noisy with few rows, so only a difference of more than one standard error decides;
+between systems that are closer, log loss does. If the n-grams gain nothing, the network answers
+alone; if it makes them clearly worse, they do. They also do where validation rows are too few to
+tell: then training rows are mostly few, too, from which a linear model learns more than a network.
 """
 
 from collections.abc import Sequence
@@ -27,7 +31,13 @@ from glassformer.metrics.calibration import (
     row_losses,
     to_probabilities,
 )
-from glassformer.metrics.classification import predicted_classes, right_rows
+from glassformer.metrics.classification import (
+    THRESHOLD,
+    choose_threshold,
+    f1_counts,
+    predicted_classes,
+    right_rows,
+)
 
 RECORD = "ngrams.json"
 CHECKSUMS = "checksums.json"  # of the files that a finished run has
@@ -49,12 +59,16 @@ class Blend:
     Attributes:
         kept: Whether the n-grams are part of the model.
         sentence: Why, in the words of a report.
+        threshold: From which probability on a label is predicted, where a text may have several.
+        network_threshold: That of the network alone.
     """
 
     model: float
     ngrams: float
     kept: bool
     sentence: str
+    threshold: float = THRESHOLD
+    network_threshold: float = THRESHOLD
 
     def mixed(self, model: Logits, ngrams: Logits) -> Logits:
         """The logits of both parts together."""
@@ -79,7 +93,15 @@ class Blend:
             ) from None
 
     @classmethod
-    def fit(cls, model: Logits, ngrams: Logits, labels: Labels, *, always: bool) -> "Blend":
+    def fit(
+        cls,
+        model: Logits,
+        ngrams: Logits,
+        labels: Labels,
+        *,
+        always: bool,
+        threshold: float | None = None,
+    ) -> "Blend":
         """The weights that suit the validation rows, and whether the n-grams are worth keeping.
 
         A tie between n-grams and both goes to both, which is mostly better on other rows
@@ -87,26 +109,88 @@ class Blend:
 
         Args:
             always: Keep the n-grams whatever they gain.
+            threshold: For all systems; by default, what suits each.
         """
         parts = model.astype(np.float64), ngrams.astype(np.float64)
-        systems = *parts, cross_fitted(parts, labels)
-        losses = [log_loss(logits, labels) for logits in systems]
+        logits = *parts, cross_fitted(parts, labels)
+        network, counts, both = (System.of(each, labels, threshold) for each in logits)
         few = len(labels) < FEW
-        kept = always or few or min(losses[1:]) < losses[0]
-        harmed = few or losses[2] >= losses[0] or worse_than(systems[2], systems[1], labels)
+        rival = counts if counts.beats(both) else both
+        kept = always or few or rival.beats(network, tie=min(counts.loss, both.loss) < network.loss)
+        harmed = few or counts.beats(
+            both, tie=both.loss >= network.loss or worse_than(both.logits, counts.logits, labels)
+        )
         alone = kept and harmed and not always
         weights = np.array([0.0, 1.0]) if alone else fit_weights(parts, labels)
-        scores = (
-            f"{accuracy(logits, labels):.3f} and {loss:.3f}"
-            for logits, loss in zip(systems, losses, strict=True)
-        )
-        network, counts, both = scores
         outcome = "n-grams alone" if alone else "both" if kept else "the network alone"
         sentence = (
-            f"Accuracy and log loss on validation rows: network {network}, n-grams {counts}, both "
+            f"{network.measures} on validation rows: network {network}, n-grams {counts}, both "
             f"{both}. {TOO_FEW if few and alone else ''}Predictions come from {outcome}."
         )
-        return cls(model=float(weights[0]), ngrams=float(weights[1]), kept=kept, sentence=sentence)
+        return cls(
+            model=float(weights[0]),
+            ngrams=float(weights[1]),
+            kept=kept,
+            sentence=sentence,
+            threshold=(counts if alone else both if kept else network).threshold,
+            network_threshold=network.threshold,
+        )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class System:
+    """How well one of the three does on the validation rows.
+
+    Attributes:
+        threshold: From which probability on it predicts one of several labels.
+        loss: The log loss.
+        scores: The reported scores: accuracy, with micro-F1 where a text may have several labels.
+        quality: What each row adds to their sum, as a mean over rows.
+    """
+
+    logits: Logits
+    threshold: float
+    loss: float
+    scores: tuple[float, ...]
+    quality: Float[np.ndarray, " N"]
+
+    @classmethod
+    def of(cls, logits: Logits, labels: Labels, threshold: float | None) -> "System":
+        """Measure a system by its logits."""
+        multi = labels.ndim == 2
+        chances = to_probabilities(logits, multi_label=multi)
+        if threshold is None:
+            threshold = choose_threshold(labels, chances)
+        given = predicted_classes(labels, chances, threshold)
+        quality = right_rows(labels, given).astype(float)
+        scores: tuple[float, ...] = (float(quality.mean()),)
+        if multi:
+            hits, named = (x.sum(axis=1) for x in f1_counts(labels, given, labels.shape[1]))
+            micro = 2 * hits.sum() / max(1, named.sum())
+            quality += micro + (2 * hits - micro * named) / max(1e-9, named.mean())
+            scores = (*scores, float(micro))
+        return cls(logits, threshold, log_loss(logits, labels), scores, quality)
+
+    def beats(self, other: "System", *, tie: bool = False) -> bool:
+        """Whether its reported scores are better, by more than one standard error.
+
+        Args:
+            tie: The answer where the difference is smaller.
+        """
+        more = self.quality - other.quality
+        apart = more.std() / len(more) ** 0.5
+        return tie if abs(more.mean()) <= apart else bool(more.mean() > 0)
+
+    @property
+    def measures(self) -> str:
+        """The names of the numbers that stand for it in a sentence."""
+        return (
+            "Accuracy, micro-F1 and log loss" if len(self.scores) > 1 else "Accuracy and log loss"
+        )
+
+    def __str__(self) -> str:
+        *first, last = (f"{number:.3f}" for number in (*self.scores, self.loss))
+        return f"{', '.join(first)} and {last}"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -115,6 +199,11 @@ class NgramPart:
 
     logits: Logits
     blend: Blend
+
+    @property
+    def threshold_without(self) -> float:
+        """That of the network alone."""
+        return self.blend.network_threshold
 
     def mixed_with(self, first: Logits) -> Logits:
         """The logits of both parts together."""
@@ -129,12 +218,6 @@ def refuse_lost(folder: Path) -> None:
         return
     if RECORD in known:
         raise GlassformerError(f"{folder}: the files of its n-grams are gone; copy the run again")
-
-
-def accuracy(logits: Logits, labels: Labels) -> float:
-    """The share of rows with all labels right."""
-    chances = to_probabilities(logits, multi_label=labels.ndim == 2)
-    return float(right_rows(labels, predicted_classes(labels, chances)).mean())
 
 
 def cross_fitted(parts: Sequence[Logits], labels: Labels) -> Logits:

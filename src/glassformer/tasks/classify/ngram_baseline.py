@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from glassformer.metrics.calibration import fit_temperature, log_loss, to_probabilities
-from glassformer.metrics.classification import THRESHOLD, f1_counts, safe_divide
+from glassformer.metrics.classification import accuracy_and_micro_f1
 from glassformer.tasks.classify.linear import (
     Labels,
     Linear,
@@ -287,12 +287,12 @@ def unbiased_logits(
 
 
 def quality_of(logits: Float[np.ndarray, "N C"], labels: Labels) -> tuple[float, float]:
-    """Accuracy (micro-F1 when multi-label), and the log loss where that is the same."""
+    """Accuracy (with micro-F1 when multi-label, at the best threshold), then the log loss."""
     if not len(logits):
         return 0.0, 0.0
-    loss = log_loss(logits, labels, fit_temperature(logits, labels))
+    temperature = fit_temperature(logits, labels)
+    loss = log_loss(logits, labels, temperature)
     if labels.ndim == 1:
         return float((logits.argmax(axis=1) == labels).mean()), -loss
-    given = to_probabilities(logits, multi_label=True) >= THRESHOLD
-    hits, named = f1_counts(labels, given, labels.shape[1])
-    return float(safe_divide(2 * hits.sum(), named.sum())), -loss
+    chances = to_probabilities(logits, temperature, multi_label=True)
+    return float(accuracy_and_micro_f1(labels, chances).max()), -loss

@@ -135,7 +135,8 @@ class BaselineLabelPredictor(BaselinePredictor[ClassifyTask, str], TextPredictor
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Prediction]:
         labels = self.task.labels
         for texts in growing(inputs, TOGETHER, CHARACTERS):
-            found = labels.predictions(self.stored.probabilities(texts), self.alternatives)
+            chances = self.stored.probabilities(texts)
+            found = labels.predictions(chances, self.alternatives, baseline=True)
             for text, one, known in zip(texts, found, self.stored.knows_each(texts), strict=True):
                 yield replace(one, unknown=not known) if text.strip() else labels.no_prediction()
 

@@ -57,7 +57,15 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
             return [reason]
         fitted = self._fit_ngrams()
         alone = answers.without_ngrams().at(task.labels.temperature)
-        blend = Blend.fit(alone.logits, fitted.valid_logits, answers.labels, always=wanted == "yes")
+        fixed = task.settings.threshold
+        blend = Blend.fit(
+            alone.logits,
+            fitted.valid_logits,
+            answers.labels,
+            always=wanted == "yes",
+            threshold=fixed,
+        )
+        self._keep(threshold=blend.threshold)
         stored = self._final(fitted, kept=blend.kept)
         stored.save(task.folder)
         blend.save(task.folder)
@@ -84,13 +92,13 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
     def decisions(self) -> list[str]:
         task = self.task
         if not isinstance(task.inputs, TextInputs) or task.config.model.ngrams == "no":
-            return []
+            return super().decisions()
         found = Blend.load(task.folder)
         if found is None:
             reason = self._no_ngrams()
-            return [] if reason is None else [reason]
+            return [*([] if reason is None else [reason]), *super().decisions()]
         differ = found.kept and self._learns_valid(kept=True) and not task.config.train.refit
-        return [found.sentence, *([LEARNED_MORE] if differ else [])]
+        return [found.sentence, *([LEARNED_MORE] if differ else []), *super().decisions()]
 
     def parts(self, answers: ClassAnswers) -> Mapping[str, ClassAnswers]:
         if answers.ngrams is None:
@@ -112,8 +120,8 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
             for name, alone in parts.items()
             for table in mended_tables(
                 ours.labels,
-                {name: alone.probabilities(), "n-grams alone": theirs.probabilities()},
-                ours.probabilities(),
+                {name: alone, "n-grams alone": theirs},
+                ours,
                 names,
                 texts,
             )
@@ -132,15 +140,19 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
             stored = self._final(fitted, kept=False)
             notes = [*notes, *([f"{CUT_SHORT}."] if fitted.cut_short else [])]
         chances = stored.probabilities([samples[row]["text"] for row in numbers.tolist()])
-        answers = ClassAnswers.of_probabilities(chances, label_ids[numbers])
+        threshold = self.task.labels.baseline_threshold
+        answers = ClassAnswers.of_probabilities(chances, label_ids[numbers], threshold)
         alone = ALONE if self.task.blend is not None and not self.task.blend.model else None
         return Baseline("n-grams", stored.record.chosen, answers, notes, stored.save, alone)
 
     def _fit_ngrams(self) -> NgramBaseline:
         """The n-gram model of the training rows, tuned on the validation rows."""
-        samples, _ = self._data()
+        samples, label_ids = self._data()
         train, _ = rows_learned_from(samples.rows("train"), self.task.config.seed)
-        return self.fit_ngrams({"train": train, "valid": samples.rows("valid")})
+        fitted = self.fit_ngrams({"train": train, "valid": samples.rows("valid")})
+        if len(valid := samples.rows("valid")):
+            self._choose_for_baseline(ClassAnswers(fitted.valid_logits, label_ids[valid]))
+        return fitted
 
     def _no_ngrams(self) -> str | None:
         """Why the model cannot have n-grams as a part; None if it can."""
@@ -196,9 +208,19 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
         store = inputs.sounds if isinstance(inputs, SoundInputs) else inputs.sequences
         known, numbers = self._known_rows(kept=False)[:MOST_ROWS], samples.rows(split)
         memory = NearestRecordings.of(store[row] for row in known.tolist())
-        nearest = memory((store[row] for row in numbers.tolist()), VOTES)
-        chances = votes(label_ids[known][nearest], len(self.task.labels.names))
-        answers = ClassAnswers.of_probabilities(chances, label_ids[numbers])
+
+        def chances_of(rows: Int[np.ndarray, " rows"]) -> Float[np.ndarray, "rows C"]:
+            nearest = memory((store[row] for row in rows.tolist()), VOTES)
+            return votes(label_ids[known][nearest], len(self.task.labels.names))
+
+        valid = samples.rows("valid")
+        if self.task.labels.multi and len(valid):
+            self._choose_for_baseline(
+                ClassAnswers.of_probabilities(chances_of(valid), label_ids[valid])
+            )
+        chances = chances_of(numbers)
+        threshold = self.task.labels.baseline_threshold
+        answers = ClassAnswers.of_probabilities(chances, label_ids[numbers], threshold)
         sounds = isinstance(inputs, SoundInputs)
         stored = StoredNearest(memory, label_ids[known].tolist())
         name, chosen = f"nearest {inputs.noun}s", f"{VOTES} by mean features"

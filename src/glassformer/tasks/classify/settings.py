@@ -22,6 +22,8 @@ class ClassifyConfig(SoundConfig):
             tokens occur near each other in the training texts.
         separator: What separates several labels in one field; implies multi_label.
         multi_label: Whether a row has any number of labels; implied by lists in the data.
+        threshold: From which probability on a label is predicted, if a row may have several; by
+            default, what suits the validation rows.
         class_weights: Whether rows are weighted so that all labels have the same total weight.
         label_smoothing: Share of the target that is spread over all labels.
         rarest: Labels with fewer rows are refused: they cannot be both trained on and scored.
@@ -32,6 +34,7 @@ class ClassifyConfig(SoundConfig):
     vectors: str = "random"
     separator: str | None = None
     multi_label: bool | None = None
+    threshold: float | None = None
     class_weights: bool = False
     label_smoothing: float = 0.0
     rarest: int = 2
@@ -42,6 +45,9 @@ class ClassifyConfig(SoundConfig):
         choose("task.vectors", self.vectors, VECTOR_NAMES)
         positive("task.max_length", self.max_length)
         positive("task.rarest", self.rarest)
+        if self.threshold is not None:
+            between = f"task.threshold must lie between 0 and 1, got {self.threshold}"
+            require(0 < self.threshold < 1, between)
         share("task.label_smoothing", self.label_smoothing)
         require(self.max_length > 1, "task.max_length must be at least 2: a start and a token")
 

@@ -33,4 +33,4 @@ class VotePredictor(BaselinePredictor[ClassifyTask, Recording], SoundPredictor[C
         for recording in inputs:
             nearest = self.stored.recordings([self.inputs.features(recording)], VOTES)
             chances = votes(self.label_ids[nearest], len(self.task.labels.names))
-            yield from self.task.labels.predictions(chances, self.alternatives)
+            yield from self.task.labels.predictions(chances, self.alternatives, baseline=True)

@@ -80,7 +80,7 @@ class PixelPredictor(BaselinePredictor[RecogniseTask, Image], ImagePredictor):
     def predict(self, model: nn.Module, inputs: Iterable[Image]) -> Iterator[Prediction]:
         for image in inputs:
             chances = self.stored.probabilities(self.pixels(image)[None])
-            yield from self.task.labels.predictions(chances, self.alternatives)
+            yield from self.task.labels.predictions(chances, self.alternatives, baseline=True)
 
 
 def named(path: str) -> Picture:

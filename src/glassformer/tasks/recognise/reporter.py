@@ -24,8 +24,13 @@ class RecogniseReporter(LabelReporter[RecogniseTask]):
             self.task.classes,
             self.seconds,
         )
+        if self.task.labels.multi and len(valid):
+            self._choose_for_baseline(
+                ClassAnswers.of_probabilities(fitted.probabilities(images[valid]), label_ids[valid])
+            )
+        threshold = self.task.labels.baseline_threshold
         answers = ClassAnswers.of_probabilities(
-            fitted.probabilities(images[numbers]), label_ids[numbers]
+            fitted.probabilities(images[numbers]), label_ids[numbers], threshold
         )
         most = len(samples.rows("train"))
         notes = [f"The baseline learned from {fitted.rows:,} of {most:,} training rows."]

@@ -58,6 +58,8 @@ class RecogniseConfig:
             least.
         separator: What separates several labels in one field; implies `multi_label`.
         multi_label: Whether an image has any number of labels; implied by lists in the data.
+        threshold: From which probability on a label is predicted, if a row may have several; by
+            default, what suits the validation rows.
         class_weights: Whether rows are weighted so that all labels have the same total weight.
         label_smoothing: Share of the target that is spread over all labels.
         rarest: Labels with fewer rows are refused: they cannot be both trained on and scored.
@@ -71,6 +73,7 @@ class RecogniseConfig:
     augment: ImageAugmentConfig = field(default_factory=ImageAugmentConfig)
     separator: str | None = None
     multi_label: bool | None = None
+    threshold: float | None = None
     class_weights: bool = False
     label_smoothing: float = 0.0
     rarest: int = 2
@@ -78,6 +81,9 @@ class RecogniseConfig:
     def __post_init__(self) -> None:
         for name in ("height", "width", "largest", "patch", "rarest"):
             positive(f"task.{name}", getattr(self, name))
+        if self.threshold is not None:
+            between = f"task.threshold must lie between 0 and 1, got {self.threshold}"
+            require(0 < self.threshold < 1, between)
         share("task.label_smoothing", self.label_smoothing)
         require(
             self.channels in (None, 1, 3),

@@ -13,6 +13,9 @@ from glassformer import processes
 from glassformer.errors import NonFiniteScoresError
 from glassformer.metrics.calibration import Labels, Logits, Probabilities, to_probabilities
 from glassformer.metrics.classification import (
+    THRESHOLD,
+    Threshold,
+    choose_threshold,
     classification_scores,
     f1_counts,
     macro_f1,
@@ -29,7 +32,14 @@ Piece = tuple[Float[Tensor, "B C"], Tensor, Shaped[Tensor, " B"]]  # logits, lab
 
 @runtime_checkable
 class SecondPart(Protocol):
-    """A second part of a model: what it says about the same inputs."""
+    """A second part of a model: what it says about the same inputs.
+
+    Attributes:
+        threshold_without: The threshold of the first part by itself.
+    """
+
+    @property
+    def threshold_without(self) -> float: ...
 
     def mixed_with(self, first: Logits) -> Logits:
         """The logits of both parts together."""
@@ -46,6 +56,7 @@ class ClassAnswers:
         temperature: What logits are divided by.
         rows: The number of each text in its split, where it has one.
         ngrams: What n-grams add, where they are part of the model.
+        threshold: From which probability on a label is predicted, where a text may have several.
     """
 
     raw: Logits
@@ -53,10 +64,16 @@ class ClassAnswers:
     temperature: float = 1.0
     rows: Int[np.ndarray, " N"] | None = None
     ngrams: SecondPart | None = None
+    threshold: Threshold = THRESHOLD
 
     @classmethod
     def gather(
-        cls, pieces: Iterable[Piece], *, multi: bool, temperature: float = 1.0
+        cls,
+        pieces: Iterable[Piece],
+        *,
+        multi: bool,
+        temperature: float = 1.0,
+        threshold: float = THRESHOLD,
     ) -> "ClassAnswers":
         """The answers of all pieces, combined by row, in the order of the row_ids."""
         logits, labels, row_ids = (
@@ -71,21 +88,23 @@ class ClassAnswers:
             )
         label_ids = labels.numpy().astype(np.int64)
         if (owner[1:] > owner[:-1]).all():  # one piece of each text, in order
-            return cls(gathered, label_ids, temperature, rows=owner)
+            return cls(gathered, label_ids, temperature, owner, threshold=threshold)
         texts, first, counts = np.unique(owner, return_index=True, return_counts=True)
         if len(texts) < len(owner):
             voted = _votes(gathered, np.searchsorted(texts, owner), counts, multi)
             gathered = np.where(counts[:, None] == 1, gathered[first], voted.astype(np.float32))
         else:
             gathered = gathered[first]
-        return cls(gathered, label_ids[first], temperature, rows=texts)
+        return cls(gathered, label_ids[first], temperature, texts, threshold=threshold)
 
     @classmethod
-    def of_probabilities(cls, probabilities: Probabilities, labels: Labels) -> "ClassAnswers":
+    def of_probabilities(
+        cls, probabilities: Probabilities, labels: Labels, threshold: float = THRESHOLD
+    ) -> "ClassAnswers":
         """Answers of a system that gives probabilities."""
         safe = np.clip(probabilities, 1e-30, 1 - 1e-12 if labels.ndim == 2 else 1.0)
         logits = np.log(safe) - (np.log1p(-safe) if labels.ndim == 2 else 0.0)
-        return cls(logits.astype(np.float32), labels.astype(np.int64))
+        return cls(logits.astype(np.float32), labels.astype(np.int64), threshold=threshold)
 
     @property
     def logits(self) -> Logits:
@@ -105,16 +124,26 @@ class ClassAnswers:
         return replace(self, temperature=temperature)
 
     def without_ngrams(self) -> "ClassAnswers":
-        """The answers of the model alone."""
-        return replace(self, ngrams=None)
+        """The answers of the model alone, at its own threshold."""
+        if self.ngrams is None:
+            return self
+        return replace(self, ngrams=None, threshold=self.ngrams.threshold_without)
 
     def probabilities(self) -> Probabilities:
         """The probability of each label for each text."""
         return to_probabilities(self.logits, multi_label=self.multi)
 
+    def predictions(self) -> Labels:
+        """The predicted labels, in the form of the true ones."""
+        return predicted_classes(self.labels, self.probabilities(), self.threshold)
+
+    def at_best_threshold(self) -> "ClassAnswers":
+        """The same at the threshold that suits these rows best."""
+        return replace(self, threshold=choose_threshold(self.labels, self.probabilities()))
+
     def right(self) -> Shaped[np.ndarray, " N"]:
         """Which texts have all their labels right."""
-        return right_rows(self.labels, predicted_classes(self.labels, self.probabilities()))
+        return right_rows(self.labels, self.predictions())
 
     def accuracy(self) -> float:
         """The share of texts with all labels right."""
@@ -122,17 +151,18 @@ class ClassAnswers:
 
     def macro_f1(self) -> float:
         """The mean F1 of the labels."""
-        predictions = predicted_classes(self.labels, self.probabilities())
-        parts = f1_counts(self.labels, predictions, self.logits.shape[1])
+        parts = f1_counts(self.labels, self.predictions(), self.logits.shape[1])
         return float(macro_f1(*(part.sum(axis=0, keepdims=True, dtype=float) for part in parts))[0])
 
     def scores(self) -> dict[str, Score]:
         """Scores with intervals."""
-        return classification_scores(self.labels, self.probabilities())
+        return classification_scores(self.labels, self.probabilities(), self.threshold)
 
     def compared_with(self, other: "ClassAnswers") -> dict[str, Comparison]:
         """How much better these are than the other's, on the same texts."""
-        return classification_comparison(self.labels, self.probabilities(), other.probabilities())
+        both = self.probabilities(), other.probabilities()
+        thresholds = self.threshold, other.threshold
+        return classification_comparison(self.labels, *both, thresholds)
 
 
 def _some(pieces: Iterable[Piece]) -> list[Piece]:

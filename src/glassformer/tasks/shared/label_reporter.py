@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from glassformer.data.rows import listed
 from glassformer.data.samples import Sample, Samples
 from glassformer.metrics.calibration import fit_temperature
-from glassformer.metrics.classification import predicted_classes
+from glassformer.metrics.classification import FEW_TO_CHOOSE, THRESHOLD, choose_threshold
 from glassformer.reports import Sections, Table
 from glassformer.reports.tables import in_natural_order
 from glassformer.tasks.reporter import PoolingReporter, Rival
@@ -21,6 +21,7 @@ from glassformer.tasks.shared.label_sections import (
     side_by_side,
 )
 from glassformer.tasks.shared.label_task import LabelTask
+from glassformer.tasks.shared.labels import Labels
 
 SomeTask = TypeVar("SomeTask", bound=LabelTask)
 
@@ -53,22 +54,23 @@ class LabelReporter(PoolingReporter[SomeTask, ClassAnswers]):
         ]
 
     def score_tables(self, answers: ClassAnswers) -> list[Table]:
-        predictions = predicted_classes(answers.labels, answers.probabilities())
-        return [class_table(answers.labels, predictions, self.task.labels.names)]
+        return [class_table(answers.labels, answers.predictions(), self.task.labels.names)]
 
     def sections(self, answers: ClassAnswers, samples: Sequence[Sample]) -> Sections:
         names, noun = self.task.labels.names, self.task.inputs.noun
-        chances = answers.probabilities()
-        shown = self._shown(samples)
-        found = classification_sections(answers.labels, chances, names, shown, noun)
+        shown, chances = self._shown(samples), answers.probabilities()
+        found = classification_sections(
+            answers.labels, chances, names, shown, noun, answers.threshold
+        )
         return in_natural_order(found)
 
     def baseline_tables(
         self, ours: ClassAnswers, theirs: ClassAnswers, samples: Sequence[Sample]
     ) -> list[Table]:
-        both = ours.probabilities(), theirs.probabilities()
+        first = ours.probabilities(), ours.predictions()
+        second = theirs.probabilities(), theirs.predictions()
         names, noun = self.task.labels.names, self.task.inputs.noun
-        return [side_by_side(ours.labels, *both, names, self._shown(samples), noun)]
+        return [side_by_side(ours.labels, first, second, names, self._shown(samples), noun)]
 
     def rivals(self, answers: ClassAnswers, split: str) -> list[Rival[ClassAnswers]]:
         """Always the most frequent label, or set of labels, of the training rows."""
@@ -88,16 +90,41 @@ class LabelReporter(PoolingReporter[SomeTask, ClassAnswers]):
         return [Rival(kind, f"always the {noun} ({label})", constant, trivial=True)]
 
     def calibrate(self, answers: ClassAnswers) -> None:
-        """Fit the temperature at which confidence matches accuracy."""
-        task = self.task
+        """Fit the temperature at which confidence matches accuracy, and choose the threshold."""
         temperature = fit_temperature(answers.raw, answers.labels)
-        task.labels = replace(task.labels, temperature=temperature)
+        self._keep(temperature=temperature)
+        self._keep(threshold=self._threshold(answers.without_ngrams().at(temperature)))
+
+    def _keep(self, **found: Any) -> None:
+        """Store what was fitted to the validation rows with the labels."""
+        task = self.task
+        task.labels = replace(task.labels, **found)
         task.labels.save(task.folder / "labels.json")
+
+    def _threshold(self, answers: ClassAnswers) -> float:
+        """The threshold that is set, or that suits these answers to the validation rows."""
+        fixed = self.task.settings.threshold
+        if fixed is not None:
+            return float(fixed)
+        return choose_threshold(answers.labels, answers.probabilities())
+
+    def _choose_for_baseline(self, answers: ClassAnswers) -> None:
+        """Choose the threshold of the baseline by its answers to the validation rows."""
+        if answers.multi:
+            self._keep(baseline_threshold=self._threshold(answers))
+
+    def decisions(self) -> list[str]:
+        """The thresholds, where an input may have several labels."""
+        labels = self.task.labels
+        return [threshold_sentence(labels, self.task.settings.threshold)] if labels.multi else []
 
     def pool(self, answers: Sequence[ClassAnswers]) -> ClassAnswers:
         return ClassAnswers(
             np.concatenate([some.logits for some in answers]),
             np.concatenate([some.labels for some in answers]),
+            threshold=np.concatenate(
+                [np.broadcast_to(some.threshold, (len(some.labels), 1)) for some in answers]
+            ),
         )
 
     def _data(self) -> tuple[Samples, np.ndarray]:
@@ -106,3 +133,23 @@ class LabelReporter(PoolingReporter[SomeTask, ClassAnswers]):
 
     def _shown(self, samples: Sequence[Sample]) -> list[str]:
         return [self.task.inputs.shown(sample) for sample in samples]
+
+
+def threshold_sentence(labels: Labels, fixed: float | None) -> str:
+    """From which probability on labels are predicted, and why from there.
+
+    Args:
+        fixed: The setting, if there is one.
+    """
+    if fixed is not None:
+        return f"A label is predicted from a probability of {fixed:g} on, as task.threshold says."
+    if labels.threshold == labels.baseline_threshold == THRESHOLD:
+        return (
+            f"A label is predicted from a probability of {THRESHOLD:g} on; {FEW_TO_CHOOSE} or more "
+            f"validation rows may choose another threshold, and task.threshold sets one."
+        )
+    return (
+        f"A label is predicted from a probability of {labels.threshold:g} on, by the baseline from "
+        f"{labels.baseline_threshold:g} on: the sum of accuracy and micro-F1 on the validation "
+        f"rows chose these thresholds (task.threshold sets one)."
+    )

@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float
 from glassformer.metrics.calibration import Labels, Probabilities, reliability
 from glassformer.metrics.classification import (
     THRESHOLD,
+    Threshold,
     class_scores,
     confusion_intervals,
     confusion_matrix,
@@ -27,14 +28,16 @@ def classification_sections(
     classes: Sequence[str],
     texts: Sequence[str],
     noun: str = "text",
+    threshold: Threshold = THRESHOLD,
 ) -> Sections:
     """Scores by class, confusions, reliability, and the mistakes made with most confidence.
 
     Args:
+        threshold: From which probability on a label is predicted, if multi-label.
         noun: What one of the texts is; the names of recordings may stand for them.
     """
     if labels.ndim == 2:
-        return multi_label_sections(labels, probabilities, classes, texts, noun)
+        return multi_label_sections(labels, probabilities, classes, texts, noun, threshold)
     answers, sure = probabilities.argmax(axis=1), probabilities.max(axis=1)
     wrong = answers != labels
     worst = [n for n in np.argsort(-sure, kind="stable") if wrong[n]][:MISTAKES]
@@ -65,9 +68,10 @@ def multi_label_sections(
     classes: Sequence[str],
     texts: Sequence[str],
     noun: str,
+    threshold: Threshold,
 ) -> Sections:
     """The same for multi-label, where a mistake is one label predicted or missed."""
-    given, true = probabilities >= THRESHOLD, labels.astype(bool)
+    given, true = probabilities >= threshold, labels.astype(bool)
     sure = np.where(given, probabilities, 1 - probabilities)
     wrong = given != true
     places = np.argsort(-np.where(wrong, sure, -1), axis=None, kind="stable")
@@ -129,13 +133,17 @@ def mistake_table(mistakes: Sequence[tuple[str, str, str, float]], wrong: int, n
 
 def side_by_side(
     labels: Labels,
-    ours: Probabilities,
-    theirs: Probabilities,
+    ours: tuple[Probabilities, Labels],
+    theirs: tuple[Probabilities, Labels],
     classes: Sequence[str],
     texts: Sequence[str],
     noun: str = "text",
 ) -> Table:
-    """Evenly spaced rows, with the predictions of both systems."""
+    """Evenly spaced rows, with the predictions of both systems.
+
+    Args:
+        ours, theirs: The probabilities, and what is predicted.
+    """
     return Table(
         title=SOME_ROWS,
         header=(noun, "label", "this model", "confidence", "baseline", "confidence "),
@@ -143,8 +151,8 @@ def side_by_side(
             (
                 excerpt(texts[n]),
                 class_names(labels[n], classes),
-                *predicted(ours[n], labels.ndim == 2, classes),
-                *predicted(theirs[n], labels.ndim == 2, classes),
+                *predicted(ours[0][n], ours[1][n], classes),
+                *predicted(theirs[0][n], theirs[1][n], classes),
             )
             for n in evenly(len(texts))
         ],
@@ -159,10 +167,13 @@ def class_names(truth: np.ndarray | np.integer, classes: Sequence[str]) -> str:
 
 
 def predicted(
-    chances: Float[np.ndarray, " C"], multi: bool, classes: Sequence[str]
+    chances: Float[np.ndarray, " C"], given: np.ndarray | np.integer, classes: Sequence[str]
 ) -> tuple[str, float]:
-    """The prediction and its confidence."""
-    if not multi:
-        return classes[int(chances.argmax())], float(chances.max())
-    sure = np.where(chances >= THRESHOLD, chances, 1 - chances).min()
-    return class_names(chances >= THRESHOLD, classes), float(sure)
+    """A prediction in words, and its confidence.
+
+    Args:
+        given: The class, or a 0 or 1 for every class (multi-label).
+    """
+    if given.ndim == 0:
+        return class_names(given, classes), float(chances[int(given)])
+    return class_names(given, classes), float(np.where(given, chances, 1 - chances).min())

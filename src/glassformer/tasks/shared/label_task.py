@@ -23,6 +23,7 @@ from glassformer.data.samples import NO_SPLIT, Samples
 from glassformer.errors import GlassformerError
 from glassformer.files import read_json, write_json
 from glassformer.metrics.calibration import log_loss
+from glassformer.metrics.classification import THRESHOLD
 from glassformer.models.build import build_classifier
 from glassformer.models.transformer import Classifier, ClassScores, Noise
 from glassformer.tasks.job import JobTask
@@ -66,6 +67,8 @@ class LabelTask(JobTask[Any, Tensor, ClassAnswers]):
     def settle_labels(config: Config, samples: Samples, folder: Path) -> Config:
         """Find the labels, put them into the folder, and settle whether a row has several."""
         labels = Labels.learn(samples, config.task)
+        if (fixed := config.task.threshold) is not None:
+            labels = replace(labels, threshold=fixed, baseline_threshold=fixed)
         labels.save(folder / "labels.json")
         if labels.separator and not config.task.separator:
             fields = Counter(str(value).strip() for value in samples.values("label"))
@@ -198,10 +201,18 @@ class LabelTask(JobTask[Any, Tensor, ClassAnswers]):
         """What the model says about the rows of these batches, in the order of the rows."""
         pieces = ((self.forward(model, batch), batch.labels, batch.row_ids) for batch in batches)
         labels = self.labels
-        return ClassAnswers.gather(pieces, multi=labels.multi, temperature=labels.temperature)
+        return ClassAnswers.gather(
+            pieces,
+            multi=labels.multi,
+            temperature=labels.temperature,
+            threshold=labels.threshold,
+        )
 
     def score(self, model: nn.Module, batches: Iterable[Any]) -> dict[str, float]:
         found = self.answers(model, batches)
+        chosen = self.settings.threshold or self.labels.threshold
+        if chosen == THRESHOLD:  # nothing is chosen yet, and 0.5 may name no label at all
+            found = found.at_best_threshold()
         return {
             "accuracy": found.accuracy(),
             "macro_f1": found.macro_f1(),

@@ -73,6 +73,9 @@ class Labels:
         multi: Whether a text has any number of labels.
         separator: What separates several labels in one field.
         temperature: What logits are divided by, so that confidences are calibrated.
+        threshold: From which probability on a label is predicted, where a text has any number of
+            them; 0.5 in runs of earlier versions.
+        baseline_threshold: That of the run's baseline.
     """
 
     names: tuple[str, ...]
@@ -81,6 +84,8 @@ class Labels:
     multi: bool
     separator: str | None = None
     temperature: float = 1.0
+    threshold: float = THRESHOLD
+    baseline_threshold: float = THRESHOLD
 
     def __post_init__(self) -> None:
         require(
@@ -92,6 +97,8 @@ class Labels:
             0 < self.temperature < math.inf,
             f"temperature must be a number above 0, got {self.temperature}",
         )
+        for threshold in (self.threshold, self.baseline_threshold):
+            require(0 < threshold < 1, f"threshold must lie between 0 and 1, got {threshold}")
 
     @classmethod
     def learn(cls, samples: Samples, settings: LabelSettings) -> "Labels":
@@ -205,14 +212,18 @@ class Labels:
         probabilities: Float[np.ndarray, "N C"],
         alternatives: int = 0,
         extend: Extend | None = None,
+        *,
+        baseline: bool = False,
     ) -> Iterator[Prediction]:
         """The predictions for the probabilities of some texts.
 
         Args:
+            baseline: Whether they are those of the baseline, which has a threshold of its own.
             alternatives: How many of the next likely labels to show with each.
             extend: Adds to the details of each; it is given the number of the text.
         """
-        for found in self._predictions(probabilities, extend):
+        threshold = self.baseline_threshold if baseline else self.threshold
+        for found in self._predictions(probabilities, extend, threshold):
             yield self._with_others(found, alternatives) if alternatives else found
 
     def _with_others(self, found: Prediction, count: int) -> Prediction:
@@ -225,7 +236,7 @@ class Labels:
         return replace(found, details={**found.details, "alternatives": others}, below=lines)
 
     def _predictions(
-        self, probabilities: Float[np.ndarray, "N C"], extend: Extend | None
+        self, probabilities: Float[np.ndarray, "N C"], extend: Extend | None, threshold: float
     ) -> Iterator[Prediction]:
         likeliest = probabilities.argmax(axis=1).tolist()
         largest = probabilities.max(axis=1).tolist()
@@ -233,9 +244,10 @@ class Labels:
             details: Details
             if self.multi:
                 by_name = dict(zip(self.names, values.tolist(), strict=True))
-                chosen = [name for name, p in by_name.items() if p >= THRESHOLD]
-                details, text = {"labels": chosen, "probabilities": by_name}, ", ".join(chosen)
-                surest = min(p if p >= THRESHOLD else 1 - p for p in by_name.values())
+                chosen = [name for name, p in by_name.items() if p >= threshold]
+                details = {"labels": chosen, "probabilities": by_name, "threshold": threshold}
+                text = ", ".join(chosen)
+                surest = min(p if p >= threshold else 1 - p for p in by_name.values())
             else:
                 text, surest = self.names[likeliest[row]], largest[row]
                 details = LabelDetails(text, self.names, values)

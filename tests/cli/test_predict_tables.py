@@ -149,6 +149,18 @@ def test_a_row_that_cannot_be_answered_says_why_and_leaves_the_others_alone(here
     assert not (here / "b.csv").exists()
 
 
+def test_columns_of_several_tables_stand_before_the_answers(here):
+    (here / "other.csv").write_text("where is it,1\nthe slow book,2\n")
+    words = ["@other.csv", "the sea", "--columns", "text=1"]
+    assert main(["predict", "run", *words, "--out", "a.csv"]) == 0
+    assert [row["1"] for row in rows_in(here / "a.csv")] == ["where is it", "the slow book", ""]
+    (here / "other.csv").write_text("other,Review\n7,the slow book\n")
+    assert main(["predict", "run", "@new.csv", "@other.csv", "--out", "b.csv"]) == 0
+    rows = rows_in(here / "b.csv")
+    assert list(rows[0])[:7] == ["id", "Title", "Review", "label", "extra", "other", "prediction"]
+    assert [row["other"] for row in rows] == ["", "", "", "", "7"]
+
+
 def test_lines_and_arguments_are_written_under_the_name_input(here, capsys):
     (here / "a.txt").write_text("Review\na film\n\n")
     assert main(["predict", "run", "the sea", "@a.txt", "--out", "a.csv"]) == 0

@@ -93,9 +93,9 @@ class AnswerFile:
 
     def save(self) -> None:
         """Write all rows with their answers."""
-        taken = {name for row, _ in self._pairs() for name in row}
+        taken = dict.fromkeys(name for row, _ in self._pairs() for name in row)
         typed = self._number_columns() if self.suffix in TYPED else frozenset[str]()
-        names = dict[str, None]()
+        names = dict(taken)  # first, whatever file they are of
         for row in self._joined(taken, typed):
             names |= dict.fromkeys(row)
         with replacing(self.out) as half:
@@ -112,7 +112,7 @@ class AnswerFile:
             row, answer = json.loads(line)
             yield row, answer
 
-    def _joined(self, taken: set[str], typed: Collection[str]) -> Iterator[dict[str, Any]]:
+    def _joined(self, taken: Collection[str], typed: Collection[str]) -> Iterator[dict[str, Any]]:
         """Each row with its answer, whose names never hide a column.
 
         Args:

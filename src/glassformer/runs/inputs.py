@@ -146,7 +146,7 @@ def table_rows(name: str, named: set[str], config: DataConfig, schema: Schema) -
     if first is None:
         return
     names, numbered = list(first.values.values()), [str(n + 1) for n in range(len(first.values))]
-    if [*first.values] != numbered or named.isdisjoint(map(str, names)):
+    if [*first.values] != numbered or named.isdisjoint({*map(str, names)} - {*numbered}):
         yield first
         yield from rows
         return

@@ -10,7 +10,10 @@ from test_ideas import complaint, places
 CHAPTERS = chapters()
 TEXTS = [path for chapter in CHAPTERS for path in chapter.paths]
 IN_CHINESE = [path for path in TEXTS if ".zh." in path.name]
-IN_CHINESE += [TOUR.parents[1] / "README.zh.md", *sorted(set(TOUR.parent.rglob("*.zh.md")) - {*TEXTS})]
+IN_CHINESE += [
+    TOUR.parents[1] / "README.zh.md",
+    *sorted(set(TOUR.parent.rglob("*.zh.md")) - {*TEXTS}),
+]
 LONGEST = 250
 ENGLISH = ["The question", "The formula", "In code", "What to try", "Where it lives"]
 CHINESE = ["问题", "公式", "代码", "试一试", "源码在哪里"]

@@ -14,11 +14,8 @@ import pytest
 from small_files import reviews, shared, train, trained, write_csv
 
 from glassformer.cli import job_options, main
-from glassformer.config import DataConfig
 from glassformer.data.sources import decoding
-from glassformer.runs.inputs import table_rows
 from glassformer.runs.run import Run
-from glassformer.tasks import JOBS
 from glassformer.tasks.about import Option
 from glassformer.tasks.classify.ngram_baseline import NgramBaseline
 from glassformer.tasks.classify.stored_baseline import StoredBaseline
@@ -89,21 +86,6 @@ def test_a_text_of_which_nothing_is_known_gets_no_confident_label(run, tmp_path,
     assert predict(run, "猫 ☃ 犬") == 0
     assert capsys.readouterr().out == "?\t0.000\n"
     assert "nothing in the input was seen in training" in err
-
-
-@pytest.mark.parametrize(
-    ("lines", "found"),
-    [
-        (["Meinung", "a film", "a town"], [{"Meinung": "a film"}, {"Meinung": "a town"}]),
-        (["a film", "a town"], [{"1": "a film"}, {"1": "a town"}]),
-    ],
-)
-def test_a_column_named_as_in_training_is_no_text(lines, found, tmp_path):
-    path = tmp_path / "few.csv"
-    write_lines(path, lines)
-    schema = JOBS["classify"].schema.inputs()
-    rows = table_rows(str(path), {"Meinung", "Mood"}, DataConfig(), schema)
-    assert [dict(row.values) for row in rows] == found
 
 
 def test_a_text_that_is_the_name_of_a_file_asks_whether_its_lines_are_meant(

@@ -49,7 +49,7 @@ def test_a_table_is_answered_from_the_column_of_training_which_is_said(here, cap
     run = gf.load("run")
     first, third = (run.predict(text).text for text in (TEXTS[0], TEXTS[2]))
     assert out.splitlines() == [first, "", third, "?"]
-    assert err.splitlines()[0] == "glassformer: new.csv: read 'Review' as text"
+    assert err.splitlines()[0] == "glassformer: new.csv: read 'Review' as text; header: yes"
     assert "glassformer: empty, and so without an answer: 1 of 4 inputs" in err
 
 
@@ -57,7 +57,7 @@ def test_another_column_is_read_where_it_is_named(here, capsys):
     assert main(["predict", "run", "@new.csv", "--columns", "text=Title"]) == 0
     out, err = capsys.readouterr()
     assert out == f"{gf.load('run').predict('the sea').text}\n" * 4
-    assert err == "glassformer: new.csv: read 'Title' as text\n"
+    assert err == "glassformer: new.csv: read 'Title' as text; header: yes\n"
 
 
 @pytest.mark.parametrize(
@@ -69,6 +69,8 @@ def test_another_column_is_read_where_it_is_named(here, capsys):
         ),
         (["@other.csv"], "only a, b; name the one to read with --columns text=..."),
         (["a", "--columns", "text=a"], "--columns is for the rows of a table, given as @FILE"),
+        (["a", "--header", "yes"], "--header is for the rows of a table, given as @FILE"),
+        (["@new.csv", "--header", "maybe"], "--header must be yes or no, got 'maybe'"),
         (["@new.csv", "--out", "new.csv"], "--out new.csv: is also read; name another file"),
         (["@new.csv", "--out", "a.xlsx"], "unknown format '.xlsx'; end the name in .csv, .tsv, "),
         (["@new.csv", "--out", "a.npy"], "unknown format '.npy'; end the name in .csv, .tsv, "),
@@ -147,6 +149,17 @@ def test_a_row_that_cannot_be_answered_says_why_and_leaves_the_others_alone(here
     assert main(["predict", run, "@list.csv", "--columns", "path=file", "--out", "b.csv"]) == 1
     assert "none.png: not found" in capsys.readouterr().err
     assert not (here / "b.csv").exists()
+
+
+def test_a_table_is_one_whatever_its_name(here, capsys):
+    (here / "Collection").write_text("7\tthe slow book\n8\tthe sea\n")
+    assert main(["predict", "run", "@Collection", "--columns", "text=2"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+    (here / "lines.txt").write_text("the slow\tbook\nthe\tsea\n")  # texts, with tabs
+    assert main(["predict", "run", "@lines.txt"]) == 0
+    assert "read" not in capsys.readouterr().err
+    assert main(["predict", "run", "@lines.txt", "--columns", "text=1", "--header", "no"]) == 0
+    assert "lines.txt: read '1' as text; header: no" in capsys.readouterr().err
 
 
 def test_columns_of_several_tables_stand_before_the_answers(here):

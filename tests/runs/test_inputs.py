@@ -52,6 +52,23 @@ def test_a_table_is_read_from_the_column_of_training_and_no_other(run):
     assert (second.text, second.empty) == ("", True)
 
 
+@pytest.mark.parametrize("first", ["Meinung", "ein Buch"])
+def test_a_single_line_above_texts_is_a_header_if_it_names_the_column(first, tmp_path):
+    run = loaded("classify", tmp_path, text="Meinung")
+    (tmp_path / "few.csv").write_text(f"{first}\nthe sea\nthe book\n")
+    found = [given for _, given in run.table_inputs(str(tmp_path / "few.csv")).pairs]
+    assert found == ["ein Buch"] * (first == "ein Buch") + ["the sea", "the book"]
+
+
+def test_a_header_can_be_declared_or_denied(run, tmp_path):
+    (tmp_path / "few.csv").write_text("the sea,text\nthe book,label\n")
+    for header, column in (("yes", "the sea"), ("no", "1")):
+        path, columns = str(tmp_path / "few.csv"), {"text": column}
+        table = run.table_inputs(path, columns=columns, header=header)
+        found = [given for _, given in table.pairs]
+        assert found == ["the sea"] * (header == "no") + ["the book"]
+
+
 def test_a_column_of_training_is_found_in_another_spelling(run):
     frame = FRAME.rename(columns={"Review Text": "review_text"})
     assert [one.text for one in run.predict(frame)] == [one.text for one in run.predict(FRAME)]

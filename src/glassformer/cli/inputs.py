@@ -4,6 +4,7 @@ import os
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -34,44 +35,60 @@ AT_ONCE = 1 << 18  # bytes read from standard input before answering
 MOST_BYTES = 1 << 24
 
 
-def given_inputs(
-    inputs: Iterable[str], run: "Run", columns: str = "", **options: Any
-) -> Iterator[Iterable[Placed]]:
-    """The inputs on the command line; those of a file together.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reading:
+    """How tables are read.
 
-    Args:
-        columns: Columns by role, to read from tables.
+    Attributes:
+        columns: Columns by role, if not those of training.
+        header: yes or no: whether the first row names the columns.
         options: Those of the job's predictor.
     """
-    refuse_columns_without_table(columns, inputs)
+
+    columns: str = ""
+    header: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def is_table(self, path: Path) -> bool:
+        """Whether a file is a table or a folder, whose rows have columns.
+
+        Lines in a .txt are texts, unless something is said of their columns.
+        """
+        from glassformer.data.sources.files import suffix_of
+        from glassformer.data.sources.formats import is_table, read_plain, reader_of
+
+        if not path.exists():
+            raise GlassformerError(
+                f"{path}: not found; check the path after @, or send an input that starts with @ "
+                f"through standard input"
+            )
+        if path.is_dir() or is_table(path):
+            return True
+        declared = bool(self.columns or self.header)
+        return (declared or suffix_of(path) != ".txt") and reader_of(path) is not read_plain
+
+    def refuse_without_table(self, inputs: Iterable[str]) -> None:
+        """Refuse to be told how tables are read where no input is one."""
+        given = {"columns": self.columns, "header": self.header}
+        named = [Path(one[1:]) for one in inputs if one.startswith("@") and one != "@"]
+        for option in (name for name, value in given.items() if value):
+            if not any(map(self.is_table, named)):
+                raise GlassformerError(
+                    f"--{option} is for the rows of a table, given as @FILE; leave it out"
+                )
+
+
+def given_inputs(inputs: Iterable[str], run: "Run", reading: Reading) -> Iterator[Iterable[Placed]]:
+    """The inputs on the command line; those of a file together."""
     for number, given in enumerate(inputs, start=1):
         if not given.startswith("@") or given == "@":
             parsed = run.predictor.parse(_unicode(given, f"input {number}"))
             refuse_file_name(given, parsed)
             yield [Placed("", parsed)]
-        elif is_table_name(Path(given[1:])):
-            yield _from_table(Path(given[1:]), run, columns, options)
+        elif reading.is_table(Path(given[1:])):
+            yield _from_table(Path(given[1:]), run, reading)
         else:
             yield _from_lines(Path(given[1:]), run)
-
-
-def is_table_name(path: Path) -> bool:
-    """Whether this is a table or a folder, whose rows have columns."""
-    from glassformer.data.sources.formats import is_table
-
-    if not path.exists():
-        raise GlassformerError(
-            f"{path}: not found; check the path after @, or send an input that starts with @ "
-            f"through standard input"
-        )
-    return path.is_dir() or is_table(path)
-
-
-def refuse_columns_without_table(columns: str, inputs: Iterable[str]) -> None:
-    """Refuse columns where no input is a table."""
-    named = [Path(given[1:]) for given in inputs if given.startswith("@") and given != "@"]
-    if columns and not any(map(is_table_name, named)):
-        raise GlassformerError("--columns is for the rows of a table, given as @FILE; leave it out")
 
 
 def refuse_file_name(given: str, parsed: Any) -> None:
@@ -101,11 +118,10 @@ def _unicode(text: str, name: str) -> str:
     raise GlassformerError(f"{name} is not UTF-8; send it as UTF-8, or as a file")
 
 
-def _from_table(
-    path: Path, run: "Run", columns: str, options: Mapping[str, Any]
-) -> Iterator[Placed]:
+def _from_table(path: Path, run: "Run", reading: Reading) -> Iterator[Placed]:
     """The rows of a table or a folder."""
-    table = run.table_inputs(str(path), columns=columns, **options)
+    how = {"columns": reading.columns, "header": reading.header}
+    table = run.table_inputs(str(path), **how, **reading.options)
     if table.columns and not table.guessed and not path.is_dir():  # a guess was said
         print_line(f"glassformer: {table}", stderr=True)
     for row, given in table.pairs:

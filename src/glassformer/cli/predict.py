@@ -13,14 +13,14 @@ from glassformer.cli.conversation import talk
 from glassformer.cli.inputs import (
     Placed,
     ReadAhead,
+    Reading,
     answer_to,
     from_stdin,
     given_inputs,
     located,
-    refuse_columns_without_table,
 )
 from glassformer.cli.job_options import given_options, with_job_options
-from glassformer.cli.options import AsJson, Device, Int8, RunFolder
+from glassformer.cli.options import AsJson, Device, Header, Int8, RunFolder
 from glassformer.errors import GlassformerError
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def predict(
             help="The column to read from a table, such as text=review; default: as in training.",
         ),
     ] = "",
+    header: Header = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -97,38 +98,38 @@ def predict(
         idle = {**given, "confidence": confidence, "abstain": abstain is not None}
         refuse_with("--embed", [name for name, chosen in idle.items() if chosen])
         refuse_with("--out", ["json"] if as_json and file else [])
-        placed = placed_inputs(loaded, inputs, columns, {})
+        reading = Reading(columns=columns, header=header)
+        placed = placed_inputs(loaded, inputs, reading)
         write_vectors(loaded, chain.from_iterable(placed), file)
         return
     if file is not None:
         refuse_with("--out", [n for n, c in (("confidence", confidence), ("json", as_json)) if c])
     loaded.configured(**given)  # bad options and a bad model
     _ = loaded.model  # fail before anything is typed
+    reading = Reading(columns=columns, header=header, options=given)
     shown = Show(abstain=abstain, confidence=confidence, as_json=as_json)
     if file is not None:
-        placed = placed_inputs(loaded, inputs, columns, given)
+        placed = placed_inputs(loaded, inputs, reading)
         write_answers(loaded, given, shown, chain.from_iterable(placed), file)
         return
     answer = partial(_answer, loaded, given, shown)
     if not inputs and sys.stdin is not None and sys.stdin.isatty():
         talk(loaded, answer, shown)
         return
-    for some in placed_inputs(loaded, inputs, columns, given):
+    for some in placed_inputs(loaded, inputs, reading):
         answer(some)
     shown.sum_up()
 
 
-def placed_inputs(
-    run: "Run", inputs: list[str], columns: str, options: Options
-) -> Iterator[Iterable[Placed]]:
+def placed_inputs(run: "Run", inputs: list[str], reading: Reading) -> Iterator[Iterable[Placed]]:
     """The inputs on the command line, or of standard input."""
+    reading.refuse_without_table(inputs)
     if inputs:
-        return given_inputs(inputs, run, columns, **options)
+        return given_inputs(inputs, run, reading)
     if sys.stdin is None:
         raise GlassformerError(
             "standard input is closed; give an input or @FILE, or pipe inputs in"
         )
-    refuse_columns_without_table(columns, inputs)
     return from_stdin(run)
 
 

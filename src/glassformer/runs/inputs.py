@@ -6,7 +6,7 @@ are named, or there is only one. Runs that do not know their columns guess, and 
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
@@ -14,7 +14,7 @@ from typing import Any
 
 from glassformer.config import DataConfig
 from glassformer.data.columns import Columns, Role, find_by_name, normal_name
-from glassformer.data.ingest import LOOKED_AT, rows_of
+from glassformer.data.ingest import LOOKED_AT, header_of, rows_of
 from glassformer.data.rows import InMemory, Row, listed
 from glassformer.data.schema import Schema
 from glassformer.errors import GlassformerError, unknown
@@ -31,12 +31,14 @@ class TableInputs:
     Attributes:
         columns: Columns by role, those that inputs are read from.
         guessed: Whether the run does not know which columns it was trained on.
+        header: Whether the first row named the columns; None for what is no text table.
         pairs: Each row with its input; None where its cell is empty.
     """
 
     name: str
     columns: Columns
     guessed: bool
+    header: bool | None = None
     pairs: Iterator[tuple[Row, Any]]
 
     def __str__(self) -> str:
@@ -44,7 +46,8 @@ class TableInputs:
         read = " and ".join(f"{column!r} as {role}" for role, column in self.columns.items())
         example = next(iter(self.columns), "text")
         advice = f", a guess: this run does not know its columns; choose with --columns {example}="
-        return f"{self.name}: read {read}" + (f"{advice}..." if self.guessed else "")
+        said = f"{self.name}: read {read}" + (f"{advice}..." if self.guessed else "")
+        return said if self.header is None else f"{said}; header: {'yes' if self.header else 'no'}"
 
 
 def table_inputs(
@@ -54,15 +57,20 @@ def table_inputs(
     schema: Schema,
     predictor: Predictor[Any, Any],
     given: Mapping[str, str] = NAMED,
+    header: bool | None = None,
 ) -> TableInputs:
     """The inputs in a file, a folder or rows that are held in memory.
 
     Args:
         schema: That of the job.
         given: Columns by role, as specified by the user.
+        header: Whether the first row of a text table names its columns, if different from training.
     """
     known: Columns = folder.intake().get("columns", {})
-    rows = table_rows(name, {*known.values(), *given.values()}, config, schema)
+    named = known | dict(given)  # which tell a header from a row
+    header = config.header if header is None else header
+    config = replace(config, columns=named, group=None, header=header)
+    rows, header = rows_of(name, config, schema), header_of(name, config, schema)
     head = list(islice(rows, LOOKED_AT))
     inputs = schema.inputs().reading(known or given)
     if predictor.reads:
@@ -86,7 +94,7 @@ def table_inputs(
             }
             yield row, None if _is_empty(values, inputs.roles) else predictor.from_sample(values)
 
-    return TableInputs(name=name, columns=columns, guessed=guessed, pairs=pairs())
+    return TableInputs(name=name, columns=columns, guessed=guessed, header=header, pairs=pairs())
 
 
 def input_columns(
@@ -137,22 +145,6 @@ def refuse_other_roles(given: Mapping[str, str], schema: Schema, inputs: Schema)
                 f"--columns: {role} is not read to predict, only {', '.join(roles)}; leave it out"
             )
         raise GlassformerError(f"--columns: {unknown('role', role, roles)}")
-
-
-def table_rows(name: str, named: set[str], config: DataConfig, schema: Schema) -> Iterator[Row]:
-    """The rows of a table; its first row is a header if it has one of the named columns."""
-    rows = rows_of(name, config, schema)
-    first = next(rows, None)
-    if first is None:
-        return
-    names, numbered = list(first.values.values()), [str(n + 1) for n in range(len(first.values))]
-    if [*first.values] != numbered or named.isdisjoint({*map(str, names)} - {*numbered}):
-        yield first
-        yield from rows
-        return
-    for row in rows:
-        row.values = dict(zip(names, row.values.values(), strict=False))
-        yield row
 
 
 def _first_there(names: Sequence[str], columns: Sequence[str]) -> str | None:

@@ -143,16 +143,29 @@ class Run:
         return found[0] if one else found
 
     def table_inputs(
-        self, name: str, *, columns: Mapping[str, str] | str | None = None, **options: Any
+        self,
+        name: str,
+        *,
+        columns: Mapping[str, str] | str | None = None,
+        header: bool | str | None = None,
+        **options: Any,
     ) -> TableInputs:
         """The inputs in the rows of a file or folder, or of a table that is held in memory.
 
         Args:
             columns: As for `predict`.
+            header: As for `evaluate`.
             options: Those of the job's predictor, which may decide what an input is.
         """
-        predictor, given = self.configured(**options), named_columns(columns)
-        found = table_inputs(name, self.folder, self.config.data, self.schema, predictor, given)
+        found = table_inputs(
+            name,
+            self.folder,
+            self.config.data,
+            self.schema,
+            self.configured(**options),
+            named_columns(columns),
+            parse_header(header),
+        )
         if found.guessed:
             print_line(f"glassformer: {found}", stderr=True)
         return found

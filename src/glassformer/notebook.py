@@ -34,6 +34,16 @@ def heat(strength: float) -> str:
     return f"background: rgba(0, 114, 178, {strength:.2f}); min-width: 2em"
 
 
+def abstention(reason: str, guess: str, note: str = "") -> str:
+    """No answer and why; what the model would guess, as HTML, opens on request.
+
+    >>> abstention("no word was seen", "<b>good</b>")
+    '<b>No answer:</b> no word was seen.<details><summary>The guess</summary><b>good</b></details>'
+    """
+    title = f"<b>No answer:</b> {escaped(reason)}.{paragraphs([note])}"
+    return f"{title}<details><summary>The guess</summary>{guess}</details>"
+
+
 def paragraphs(sentences: Iterable[str]) -> str:
     """Sentences below each other; empty ones are left out."""
     return "".join(f"<p>{escaped(sentence)}</p>" for sentence in sentences if sentence)

@@ -30,20 +30,28 @@ def test_a_line_is_the_answer_and_nothing_else_unless_asked(capsys):
 
 
 def test_inputs_of_which_nothing_is_known_get_no_answer_and_are_counted(capsys):
-    unknown = replace(PREDICTION, below=(), unknown=True)
+    known = replace(PREDICTION, below=())
+    unknown = known.without_answer("no word was seen")
     show = Show()
-    for one in (unknown, replace(unknown, unknown=False), unknown):
+    for one in (unknown, known, unknown):
         show.show("input", one)
     show.sum_up()
     show.sum_up()  # says it once
-    told = "nothing in 2 of 3 inputs was seen in training, so there is no answer (?)"
+    told = "no answer (?) to 2 of 3 inputs: no word was seen"
     out, err = capsys.readouterr()
     assert out == "?\ntwo words\n?\n"
     assert err == f"glassformer: {told}; --json has the model's guess\n"
     Show(as_json=True).show("input", unknown)
     values = json.loads(capsys.readouterr().out)
-    assert values["unknown"] is True
-    assert values["prediction"] is None
+    guess = {"prediction": "two words", "confidence": 0.5}
+    assert values == {
+        "input": "input",
+        "prediction": None,
+        "confidence": 0.0,
+        "unknown": True,
+        "reason": "no word was seen",
+        "guess": guess,
+    }
 
 
 def test_an_empty_input_has_an_empty_answer_that_is_marked(capsys):
@@ -66,8 +74,8 @@ def test_a_text_that_may_turn_out_doubtful_is_not_printed_before_it_is_complete(
 def test_a_text_that_was_printed_is_followed_by_a_question_mark_if_nothing_of_it_is_known(capsys):
     show = Show()
     show.show_partial(Partial(text="two words"))
-    show.show("input", replace(PREDICTION, unknown=True))
-    assert capsys.readouterr().out == "two words ?\nbelow\n"
+    show.show("input", PREDICTION.without_answer("no word was seen"))
+    assert capsys.readouterr().out == "two words ?\n"
 
 
 def test_a_remark_does_not_break_a_line_that_has_begun(capsys, monkeypatch):

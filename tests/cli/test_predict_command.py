@@ -79,13 +79,15 @@ def test_a_text_of_which_nothing_is_known_gets_no_confident_label(run, tmp_path,
     assert "unknown" not in known
     assert unknown["unknown"] is True
     assert unknown["prediction"] is None
-    assert "nothing in 1 of 2 inputs was seen in training" in err
+    assert unknown["guess"]["label"] in unknown["guess"]["probabilities"]
+    told = f"no answer (?) to 1 of 2 inputs: {unknown['reason']}"
+    assert told in err
     assert main(["predict", str(run), "猫 ☃ 犬"]) == 0
     out, err = capsys.readouterr()
     assert out == "?\n"
     assert predict(run, "猫 ☃ 犬") == 0
     assert capsys.readouterr().out == "?\t0.000\n"
-    assert "nothing in the input was seen in training" in err
+    assert f"no answer (?): {unknown['reason']}" in err
 
 
 def test_a_text_that_is_the_name_of_a_file_asks_whether_its_lines_are_meant(

@@ -53,7 +53,7 @@ def values(predict):
 def test_a_text_of_which_nothing_is_known_is_not_translated(predict, values):
     out, err = predict("雪 ☃", SOURCE)
     assert out.splitlines()[0] == "?"
-    assert "nothing in 1 of 2 inputs was seen in training" in err
+    assert "no answer (?) to 1 of 2 inputs: no" in err
     unknown, known = values("雪 ☃", SOURCE)
     assert (unknown["unknown"], unknown["prediction"]) == (True, None)
     assert "unknown" not in known

@@ -30,6 +30,17 @@ def test_words_are_those_that_are_written_and_chinese_characters(kind):
     assert words == ["What", "a", "great", "film", ",", "好", "看", "İt's", "😀", "naïve", "xyz"]
 
 
+def test_what_was_not_seen_in_training_is_marked_and_named_by_its_text():
+    words = Tokenizer.train("words", ["a great film"], vocabulary=99)
+    found = text_pieces(words, "a 好 film", "word")
+    assert [found.pieces[place] for place in found.strange] == ["好 "]
+    assert found.names == ("a", "好 (unknown)", "film")
+    pairs = Tokenizer.train("bpe", ["a great film"] * 3, vocabulary=400)
+    found = text_pieces(pairs, "a 好 film", "word")
+    assert [found.pieces[place] for place in found.strange] == ["好 "]
+    assert not text_pieces(pairs, "", "word").strange
+
+
 def test_a_name_is_split_into_its_letters():
     tokenizer = Tokenizer.train("characters", ["Anna Maria"], vocabulary=99)
     assert text_pieces(tokenizer, "Anna Mar").pieces == (*"Anna", " ", *"Mar")

@@ -40,6 +40,15 @@ def test_without_colours_marks_tell_what_speaks_for_and_against_a_label():
     assert "0.93  positive  A wonderful, quiet little film.  train.csv, row 131" in text
 
 
+def test_what_was_not_seen_in_training_is_marked_and_no_answer_is_said_first():
+    strange = replace(review(), strange=(1, 2), reason="no word was seen")
+    for coloured in (False, True):
+        lines = shown(strange, coloured=coloured)
+        assert "No answer: no word was seen. Below is the model's guess." in lines[0]
+        assert "not seen in training, marked ?: quiet,, wonderful" in "\n".join(lines)
+    assert "[quiet,]+? [wonderful]+++? film:" in " ".join(shown(strange))
+
+
 def test_with_colours_words_are_blue_and_orange_and_have_no_marks():
     text = "\n".join(shown(review(), coloured=True))
     assert "[wonderful]" not in text

@@ -69,6 +69,18 @@ def test_a_classifier_says_why_and_what_changes_without_a_word(visit):
     assert text_of(page, ".changes") == ""
 
 
+def test_a_text_of_which_nothing_was_seen_has_no_answer_and_a_guess_on_request(visit):
+    page = visit("reviews")
+    ask(page, "鳥 雪")
+    page.until(DRAWN)
+    told = "No answer. No word of this text was seen in training."
+    assert text_of(page, ".reply .said") == told
+    assert not page.ask("document.querySelector('.reply details').open")
+    assert "sure" in text_of(page, ".reply details")
+    assert texts(page, ".piece.unknown") == ["鳥", "雪"]
+    assert not page.ask("document.querySelector('.panels details.guess').open")
+
+
 def test_a_head_is_chosen_and_a_token_pointed_at(visit):
     page = visit("reviews")
     ask(page, "the film was great")

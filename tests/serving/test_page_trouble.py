@@ -70,9 +70,21 @@ def test_a_refusal_is_said_calmly_and_tried_again(page, served, monkeypatch, ref
     assert not texts(page, ".notice")
 
 
+def test_a_refused_request_takes_the_answer_before_it_away(page, served, monkeypatch):
+    ask(page, "the film was great")
+    page.until(DRAWN)
+    assert text_of(page, ".reply .asked") == "the film was great"
+    monkeypatch.setattr(served.models.served["reviews"].predictions, "answers", refusing(422))
+    ask(page, " or dull")
+    page.until("document.querySelector('.notice')")
+    assert text_of(page, ".reply") == ""
+    assert not texts(page, ".piece")
+
+
 def test_what_the_server_does_not_accept_is_said_in_its_words(page):
     ask(page, "film " * 600)
     page.until("document.querySelector('.inside .notice')")
+    assert text_of(page, ".inside .notice").startswith("This answer cannot be explained.")
     assert "more than 512; send less" in text_of(page, ".inside .notice")
     assert text_of(page, ".reply .said")  # the answer itself is there
 

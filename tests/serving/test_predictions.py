@@ -32,6 +32,36 @@ def test_classifications_are_those_of_predict(served, runs):
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("reviews", "鳥 雪"), ("words", "鳥 雪"), ("gaps", "鳥 <mask> 雪"), ("bottles", "鳥雪")],
+)
+def test_where_nothing_was_seen_in_training_there_is_one_answer_none(served, runs, name, text):
+    run = glassformer.load(runs[name], device="cpu")
+    found = run.predict(text)
+    assert (found.text, found.confidence, found.unknown) == (None, 0.0, True)
+    assert found.reason.startswith("no ")
+    assert found.reason.endswith("of this text was seen in training")
+    assert repr(found).startswith(f"Prediction(None, {found.reason}; guess: ")
+    assert f"<b>No answer:</b> {found.reason}.<details>" in found._repr_html_().replace("<p>", "")
+    values = found.as_values()
+    assert values["guess"] == found.guess.as_values()
+    path = {"reviews": "classify", "words": "translate", "gaps": "pretrain"}.get(name)
+    if path:  # others are continued over the protocol of OpenAI, which has no such answer
+        [sent] = served.post(f"/v1/{path}", {"model": name, "input": text}).json()["data"]
+        assert (sent["prediction"], sent["reason"]) == (None, found.reason)
+        assert sent["guess"]["prediction"] == found.guess.text
+    why = run.explain(text)
+    for shown in (why.as_values(), why.as_packed()):
+        assert (shown["prediction"], shown["reason"]) == (None, found.reason)
+        marked = "".join(shown["pieces"][place] for place in shown["unknown"])
+        assert marked.replace(" ", "") == "鳥雪"
+    assert f"No answer: {found.reason}." in str(why)
+    assert found.reason in repr(why)
+    names = {token for one in why.attention for token in (*one.queries, *one.keys)}
+    assert "<unknown>" not in names
+
+
 def test_a_translation_takes_the_options_of_the_job(served, runs):
     run, [text] = glassformer.load(runs["words"], device="cpu"), sentences(1, seed=9)
     for options in (

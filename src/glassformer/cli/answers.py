@@ -5,7 +5,8 @@ much of the input was read.
 """
 
 import sys
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
@@ -27,7 +28,8 @@ class Show:
     Attributes:
         abstain: Confidence below which no answer is given.
         confidence: Whether each line has the confidence of its answer.
-        shown, unknown: How many were shown, and how many of them to inputs without anything known.
+        shown: How many were shown.
+        reasons: Why there was no answer, for each input of which nothing was seen in training.
         empty: How many were shown to empty inputs.
         begun: Whether some of the text of the next prediction was printed.
         bar: How much of the next input was read.
@@ -37,7 +39,7 @@ class Show:
     confidence: bool = False
     as_json: bool = False
     shown: int = 0
-    unknown: int = 0
+    reasons: list[str] = field(default_factory=list)
     empty: int = 0
     begun: bool = False
     bar: Progress | None = None
@@ -95,24 +97,23 @@ class Show:
     def count(self, prediction: "Prediction") -> None:
         """Count a prediction, and what its input lacks."""
         self.shown += 1
-        self.unknown += prediction.unknown
+        self.reasons += [prediction.reason] * prediction.unknown
         self.empty += prediction.empty
 
     def sum_up(self) -> None:
-        """Say how many inputs nothing is known of, and start counting again."""
-        if self.unknown:
-            of = f"{self.unknown:,} of {self.shown:,} inputs" if self.shown > 1 else "the input"
+        """Say how many inputs have no answer and why, and start counting again."""
+        for reason, count in Counter(self.reasons).items():
+            to = f" to {count:,} of {self.shown:,} inputs" if self.shown > 1 else ""
             sys.stdout.flush()
             print_line(
-                f"glassformer: nothing in {of} was seen in training, so there is no answer (?); "
-                f"--json has the model's guess",
+                f"glassformer: no answer (?){to}: {reason}; --json has the model's guess",
                 stderr=True,
             )
         if self.empty:
             of = f"{self.empty:,} of {self.shown:,} inputs" if self.shown > 1 else "the input"
             sys.stdout.flush()
             print_line(f"glassformer: empty, and so without an answer: {of}", stderr=True)
-        self.shown = self.unknown = self.empty = 0
+        self.shown, self.empty, self.reasons = 0, 0, []
 
     def _remark(self, given: Any, prediction: "Prediction") -> None:
         if prediction.note:
@@ -123,9 +124,8 @@ class Show:
         """One line, or the rest of one that has begun."""
         text, unknown = ("", " ?") if self.begun else (prediction.text, "?")
         self.begun = False
-        answer = unknown if self._abstains(prediction) else text
-        confidence = 0.0 if prediction.unknown else prediction.confidence  # of `?`, not a guess
-        sure = [f"{confidence:.3f}"] if self.confidence else []
+        answer = unknown if text is None or self._abstains(prediction) else text
+        sure = [f"{prediction.confidence:.3f}"] if self.confidence else []
         print_line(answer, *sure, flush=False)
         for renderable in prediction.below:
             show_below(renderable)

@@ -30,7 +30,8 @@ class Explanation(ExplanationRecord):
         """The prediction and its method in one line."""
         first = max(self.targets, key=lambda target: target.probability, default=None)
         sure = "" if first is None or self.written else f" ({first.probability:.2f})"
-        return f"<Explanation of {self.answer!r}{sure} by {method_name(self.method)}>"
+        what = f"no answer, {self.reason}; guess: " if self.reason else ""
+        return f"<Explanation of {what}{self.answer!r}{sure} by {method_name(self.method)}>"
 
     def __str__(self) -> str:
         """What the command line prints, without colours."""

@@ -36,6 +36,8 @@ class ExplanationRecord:
 
     Attributes:
         given, answer: The input and the prediction as text.
+        reason: Why there is no prediction; `answer` is then the model's guess.
+        strange: The numbers of the pieces in which something was not seen in training.
         pieces: Joined, they are the text that was read.
         method: The method that gave `influence`, a name in `explaining.methods.METHODS`.
         signed: Whether that method tells for from against.
@@ -58,6 +60,8 @@ class ExplanationRecord:
     beam: Sequence[Sequence[Branch]] = ()
     neighbours: tuple[Neighbour, ...] = ()
     notes: tuple[str, ...] = ()
+    strange: tuple[int, ...] = ()
+    reason: str = ""
 
     @property
     def written(self) -> bool:
@@ -83,16 +87,23 @@ class ExplanationRecord:
             values["grid"] = [self.image.rows, self.image.columns]
         return values if self.sound is None else {**values, "sound": _sound_values(self.sound)}
 
+    def answered(self) -> dict[str, Any]:
+        """The prediction; or none, why, and the guess that is explained."""
+        if not self.reason:
+            return {"prediction": self.answer}
+        return {"prediction": None, "reason": self.reason, "guess": self.answer}
+
     def texts(self) -> dict[str, Any]:
         """All but influence, attention, sound and image, which a page packs."""
         return {
             "job": self.job,
             "input": self.given,
-            "prediction": self.answer,
+            **self.answered(),
             "method": self.method,
             "signed": self.signed,
             "verdict": self.verdict,
             "pieces": list(self.pieces),
+            "unknown": list(self.strange),
             "targets": [_target_values(target) for target in self.targets],
             "beam": [[_branch_values(branch) for branch in step] for step in self.beam],
             "neighbours": [

@@ -9,7 +9,7 @@ is. Batches are padded.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -38,6 +38,8 @@ class Subject(ABC):
         readable: Which pieces each target can depend on; all by default.
         by_ngrams_alone: Whether n-grams make the prediction, whatever the network says.
         notes: Sentences on what of the input is missing.
+        strange: The pieces in which something was not seen in training.
+        reason: Why the job gives no answer; what is explained is then its guess.
         progress: Told how many parts of a long computation are done, of how many.
     """
 
@@ -52,6 +54,8 @@ class Subject(ABC):
     readable: Bool[Tensor, "targets pieces"] | None = None
     by_ngrams_alone: bool = False
     notes: tuple[str, ...] = ()
+    strange: Collection[int] = ()
+    reason: str = ""
     progress: Callable[[int, int], None] = staticmethod(lambda done, total: None)
 
     @abstractmethod

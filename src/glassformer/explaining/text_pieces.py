@@ -4,6 +4,7 @@ Joined, the pieces are the text; white space belongs to the word before it. In s
 blanks, a word is a character. A text of few words, such as a name, is split into its tokens.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -25,11 +26,15 @@ class TextPieces:
     Attributes:
         ids: The tokens of the text, without specials.
         piece_of: The piece of each token.
+        names: The tokens as they are shown; an unknown one as the text that it stands for.
+        strange: The pieces in which something was not seen in training.
     """
 
     pieces: tuple[str, ...]
     ids: Int[np.ndarray, " tokens"]
     piece_of: Int[np.ndarray, " tokens"]
+    names: tuple[str, ...]
+    strange: frozenset[int]
 
 
 def text_pieces(tokenizer: Tokenizer, text: str, unit: str | None = None) -> TextPieces:
@@ -58,7 +63,24 @@ def text_pieces(tokenizer: Tokenizer, text: str, unit: str | None = None) -> Tex
         elif visible or not begins:  # white space joins the word before it
             begins.append(end - len(visible))
         piece_of[token : until + 1] = len(begins) - 1
-    return TextPieces(_cut(tokenizer, text, read, begins), ids.astype(np.int64), piece_of)
+    return TextPieces(
+        _cut(tokenizer, text, read, begins),
+        ids.astype(np.int64),
+        piece_of,
+        tuple(_names(tokenizer, read, ids, spans)),
+        frozenset(piece_of[tokenizer.strange(read, ids)].tolist()),
+    )
+
+
+def _names(
+    tokenizer: Tokenizer,
+    read: str,
+    ids: Int[np.ndarray, " tokens"],
+    spans: Int[np.ndarray, "tokens 2"],
+) -> Iterator[str]:
+    """Tokens as they are shown, an unknown one by its text: a name for all says nothing."""
+    for token, piece, span in zip(ids.tolist(), tokenizer.pieces(ids), spans, strict=True):
+        yield f"{read[slice(*span)]} (unknown)" if token == tokenizer.unknown else piece
 
 
 def _cut(tokenizer: Tokenizer, text: str, read: str, begins: list[int]) -> tuple[str, ...]:

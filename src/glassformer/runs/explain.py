@@ -124,6 +124,8 @@ class RunExplainer:
             job=self.task.name,
             given=subject.given,
             answer=subject.answer,
+            reason=subject.reason,
+            strange=tuple(sorted(subject.strange)),
             pieces=subject.pieces,
             targets=subject.targets,
             influence=self._influence(subject, name),

@@ -120,7 +120,7 @@ class RunInTraining:
             pairs = zip(rows, inputs, strict=True)
             self.samples = [shown(task, row, given) for row, given in pairs]
         for sample, found in zip(self.samples, answers, strict=True):
-            text = found.details.get("continuation", found.text)
+            text = "?" if found.text is None else found.details.get("continuation", found.text)
             sample["answers"] = [
                 *sample["answers"][1 - HISTORY :],
                 {"step": step, "text": str(text)[:LONGEST]},

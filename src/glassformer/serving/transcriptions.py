@@ -56,7 +56,7 @@ def add_transcriptions(app: FastAPI, models: Models, limits: Limits) -> None:
 def as_form(writer: SpeechWriter, found: Prediction, form: str) -> Response:
     """The text in the form that was asked for."""
     if form == "text":
-        return PlainTextResponse(found.text + "\n")
+        return PlainTextResponse(found.best + "\n")
     if form == "json":
         return json_response({"text": found.text})
     words: Sequence[Spoken] = found.explanation

@@ -7,7 +7,7 @@ Python (`accept`), from the command line (`parse`) or from a row of a table (`fr
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 from rich.console import RenderableType
@@ -27,20 +27,22 @@ Input = TypeVar("Input")
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """One prediction.
+    """One prediction, or an abstention: no text, a reason, and what the model would have guessed.
 
     Attributes:
-        text: The prediction as text.
+        text: The prediction as text; None where there is no prediction.
         confidence: The model's confidence, from 0 to 1.
         details: Further values for JSON, such as the probability of every label.
         below: What a terminal shows below it: lines, or anything rich can draw.
         note: A remark about the input, such as that it was truncated.
         explanation: What the prediction is based on, if requested.
         empty: Whether the input was empty, and so is the text.
-        unknown: Whether nothing in the input was seen in training, so that the text means little.
+        unknown: Whether there is no prediction because nothing in the input was seen in training.
+        reason: Why there is no prediction; empty where there is one.
+        guess: What the model would have predicted, where there is no prediction.
     """
 
-    text: str
+    text: str | None
     confidence: float
     details: Mapping[str, Any]
     below: Sequence[RenderableType] = ()
@@ -48,13 +50,34 @@ class Prediction:
     explanation: Any = None
     empty: bool = False
     unknown: bool = False
+    reason: str = ""
+    guess: "Prediction | None" = None
+
+    def without_answer(self, reason: str) -> "Prediction":
+        """No prediction, since nothing in the input was seen in training; this one is the guess.
+
+        >>> Prediction("good", 0.9, {}).without_answer("no word of this text was seen in training")
+        Prediction(None, no word of this text was seen in training; guess: 'good', 0.900)
+        """
+        guess = replace(self, note="")
+        return Prediction(None, 0.0, {}, (), self.note, unknown=True, reason=reason, guess=guess)
+
+    @property
+    def best(self) -> str:
+        """The text of the prediction, or of the guess where there is none."""
+        return (self.guess or self).text or ""
 
     def __repr__(self) -> str:
-        marks = [name for name in ("empty", "unknown") if getattr(self, name)]
+        if self.guess is not None:
+            guess = f"{self.guess.text!r}, {self.guess.confidence:.3f}"
+            return f"Prediction(None, {self.reason}; guess: {guess})"
+        marks = ["empty"] * self.empty
         return f"Prediction({', '.join([repr(self.text), f'{self.confidence:.3f}', *marks])})"
 
     def _repr_html_(self) -> str:
         """The notebook view: the text, the confidence, and what else is known."""
+        if self.guess is not None:
+            return notebook.abstention(self.reason, self.guess._repr_html_(), self.note)
         rows = [("confidence", f"{self.confidence:.3f}")]
         for name, value in self.details.items():
             scored = scored_names(value)
@@ -63,15 +86,19 @@ class Prediction:
                 rows.append((name, ", ".join(first + ["..."] * (len(scored) > SHOWN))))
             elif isinstance(value, str | int | float) and value != self.text:
                 rows.append((name, str(value)))
-        shown = notebook.table(self.text, rows) + notebook.paragraphs([self.note])
+        shown = notebook.table(self.text or "", rows) + notebook.paragraphs([self.note])
         if hasattr(self.explanation, "_repr_html_"):
             shown += self.explanation._repr_html_()
         return shown
 
     def as_values(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        marks = {name: True for name in ("empty", "unknown") if getattr(self, name)}
-        return {"prediction": self.text, "confidence": self.confidence, **marks, **self.details}
+        """Plain values, for JSON; those of a guess are under a key of their own."""
+        values: dict[str, Any] = {"prediction": self.text, "confidence": self.confidence}
+        if self.guess is not None:
+            values |= {"unknown": True, "reason": self.reason, "guess": self.guess.as_values()}
+        if self.empty:
+            values["empty"] = True
+        return {**values, **self.details}
 
 
 def scored_names(value: Any) -> list[tuple[str, float]]:

@@ -154,6 +154,31 @@ class Tokenizer:
         found[self.unknown] = False
         return found
 
+    @cached_property
+    def learned_characters(self) -> frozenset[str]:
+        """The characters of all tokens that were put together in training, without spaces."""
+        tokens = (token for token in self.coder.tokens[len(SPECIALS) :] if len(token) > 1)
+        pieces = (token.decode("utf-8", "ignore") for token in tokens)
+        return frozenset(character for piece in pieces for character in piece if character.strip())
+
+    def strange(self, text: str, ids: ArrayLike) -> NDArray[np.bool_]:
+        """Which tokens of a cleaned text stand for something that was not seen in training.
+
+        Byte pairs can spell any text; what was learned are the characters of longer tokens.
+
+        >>> tokenizer = Tokenizer.train("characters", ["what a film"], vocabulary=100)
+        >>> tokenizer.strange("a zoo", tokenizer.encode(["a zoo"])[0]).tolist()
+        [False, False, True, True, True]
+        >>> tokenizer = Tokenizer.train("bpe", ["what a film"] * 2, vocabulary=300)
+        >>> tokenizer.strange("a 雪", tokenizer.encode(["a 雪"])[0]).tolist()
+        [False, True, True, True, True]
+        """
+        if self.kind != "bpe" or not self.learned_characters:
+            return np.asarray(ids) == self.unknown
+        parts = (text[start:end].strip() for start, end in self.spans(text).tolist())
+        strange = [bool(part) and self.learned_characters.isdisjoint(part) for part in parts]
+        return np.array(strange, dtype=bool)
+
     @property
     def first_kinds(self) -> NDArray[np.int8]:
         """The kind of each token's first character (`data/text/words.py`)."""

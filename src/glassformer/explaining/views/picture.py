@@ -7,7 +7,7 @@ a translation its words linked with those of the source, and the matrix of atten
 another text  how sure each word was, its alternatives, and what spoke for it
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,9 @@ from glassformer.explaining.views.selection import Selection, select
 from glassformer.explaining.views.sound_picture import heard
 from glassformer.explaining.views.word_picture import doubts_block, words_block
 from glassformer.explaining.views.wording import (
+    STRANGE,
     alternatives_of,
+    no_answer,
     note_of,
     percent,
     reading_of,
@@ -80,13 +82,19 @@ def draw_explanation(
         blocks = _translation_blocks(explanation, chosen, fonts)
     else:
         blocks = _text_blocks(explanation, fonts)
+    if explanation.reason:
+        blocks = [text_block(no_answer(explanation.reason), fonts, size=HEADING), *blocks]
     asked = layer is not None or head is not None
     crosses = chosen is not None and chosen.group.crosses
     if asked and chosen is not None and not crosses and explanation.image is None:
         blocks += _attention_blocks(chosen, fonts)
     blocks += [
         text_block(note, fonts, size=SMALL, color=QUIET)
-        for note in (note_of(explanation.method, explanation.verdict), *explanation.notes)
+        for note in (
+            *(_strange(explanation) if explanation.strange else ()),
+            note_of(explanation.method, explanation.verdict),
+            *explanation.notes,
+        )
     ]
     if explanation.neighbours:
         blocks += [_heading(NEAREST, fonts), neighbours_block(explanation.neighbours, fonts)]
@@ -98,7 +106,7 @@ def _texts(explanation: ExplanationRecord, chosen: Selection | None) -> list[str
     targets = explanation.targets
     found = [*explanation.pieces, *(target.text for target in targets), explanation.answer]
     found += [text for target in targets for text, _ in target.alternatives]
-    found += [explanation.method, explanation.verdict, *explanation.notes]
+    found += [explanation.method, explanation.verdict, *explanation.notes, explanation.reason]
     for one in explanation.neighbours:
         found += [one.text, one.target, one.where]
     if chosen is not None:
@@ -106,10 +114,23 @@ def _texts(explanation: ExplanationRecord, chosen: Selection | None) -> list[str
     return [visible(text) for text in found]
 
 
+def _strange(explanation: ExplanationRecord) -> Iterator[str]:
+    """The pieces that were not seen in training, or have something that was not."""
+    names = [visible(explanation.pieces[at]) for at in explanation.strange]
+    more = "" if len(names) <= MOST_OTHERS else ", …"
+    yield f"Hatched, {STRANGE}: {', '.join(names[:MOST_OTHERS])}{more}"
+
+
 def _heading(text: str, fonts: Fonts) -> Block:
     wide = fonts.narrowed(text).width(text, HEADING, fontweight="bold")
     block = text_block(text, fonts, size=HEADING, fontweight="bold")
     return replace(block, width=min(wide, WIDTH - 2 * MARGIN))
+
+
+def _words_block(explanation: ExplanationRecord, values: Sequence[float], fonts: Fonts) -> Block:
+    """The text that was read, coloured by influence."""
+    signed, strange = explanation.signed, explanation.strange
+    return words_block(explanation.pieces, values, fonts, signed=signed, hatched=strange)
 
 
 def _marks(explanation: ExplanationRecord) -> str:
@@ -128,7 +149,7 @@ def _label_blocks(explanation: ExplanationRecord, fonts: Fonts) -> list[Block]:
     for targets, values in zip(likeliest, rows.tolist(), strict=False):
         blocks.append(_label_block(targets, fonts))
         blocks.append(
-            words_block(explanation.pieces, values, fonts, signed=explanation.signed)
+            _words_block(explanation, values, fonts)
             if explanation.pieces
             else text_block(NOTHING, fonts, size=TEXT)
         )
@@ -229,7 +250,7 @@ def _text_blocks(explanation: ExplanationRecord, fonts: Fonts) -> list[Block]:
             *blocks,
             text_block(f"{sure}; alternatives: {others or 'none'}", fonts, size=TEXT),
             _heading(reading.title.format(answer=visible(targets[0].text)), fonts),
-            words_block(explanation.pieces, values, fonts, signed=explanation.signed),
+            _words_block(explanation, values, fonts),
             text_block(_marks(explanation), fonts, size=SMALL, color=QUIET),
         ]
     return [

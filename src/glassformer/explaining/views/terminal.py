@@ -30,11 +30,13 @@ from glassformer.explaining.views.image_terminal import (
 )
 from glassformer.explaining.views.selection import Selection, select
 from glassformer.explaining.views.wording import (
+    STRANGE,
     alternatives_of,
     amount,
     influence_heading,
     is_right_to_left,
     method_name,
+    no_answer,
     percent,
     reading_of,
     signed,
@@ -49,6 +51,7 @@ AMOUNT = ("#2f9e7a", "bold underline #2f9e7a", "bold #ffffff on #007a5c")
 BAR = 24  # cells of a probability of 1
 MOST_LABELS, MOST_WORDS, MOST_CELLS = 8, 4, 60
 FAINT = 0.04  # of the largest influence: what is below is not listed for a written word
+MOST_STRANGE = 12  # pieces that are named
 MOST_TOKENS = 48  # of either side of a map of attention
 
 
@@ -68,6 +71,8 @@ class ExplanationView:
         coloured = console.color_system is not None and not console.no_color
         shown = self.explanation
         chosen = select(shown.attention, layer=self.layer, head=self.head)
+        if shown.reason:
+            yield Text(f"{no_answer(shown.reason)}\n", "bold")
         if shown.written:
             yield from _written(shown, coloured=coloured)
         else:
@@ -76,6 +81,8 @@ class ExplanationView:
             yield _image(shown, shown.image, chosen, coloured=coloured)
         if shown.method:
             yield Text(f"\n{method_name(shown.method)}: {shown.verdict or 'not measured'}", "dim")
+        if shown.strange:
+            yield _strange(shown)
         if chosen is not None and shown.image is None and self._is_shown(chosen):
             yield from _attention(chosen)
         if shown.neighbours:
@@ -88,6 +95,16 @@ class ExplanationView:
         """Whether attention is shown: that to a source, or what was asked for."""
         across = chosen.group.crosses and self.explanation.sound is None
         return across or self.layer is not None or self.head is not None
+
+
+def _strange(shown: ExplanationRecord) -> RenderableType:
+    """The pieces that were not seen in training, or have something that was not."""
+    first, *others = listed(
+        [Text(visible(shown.pieces[at])) for at in shown.strange[:MOST_STRANGE]]
+    )
+    more = len(shown.strange) - MOST_STRANGE
+    title = Text(f"\n{STRANGE}, marked ?: ", "dim").append(first)
+    return Flow([title, *others, *([Text(f" and {more:,} more")] if more > 0 else [])])
 
 
 def _labels(shown: ExplanationRecord, *, coloured: bool) -> Iterator[RenderableType]:
@@ -132,15 +149,17 @@ def coloured_words(shown: ExplanationRecord, *, coloured: bool) -> Flow:
     """The text with its words in colours, or with marks, for the first target."""
     values, parts = shown.influence[0].tolist(), list[Text]()
     most = max(map(abs, values), default=0.0) or 1.0
-    for piece, value in zip(shown.pieces, values, strict=True):
-        level = sum(abs(value) / most >= share for share in LEVELS)
-        before, core, after = _cut(piece) if level else (piece, "", "")
+    for at, (piece, value) in enumerate(zip(shown.pieces, values, strict=True)):
+        level, strange = sum(abs(value) / most >= share for share in LEVELS), at in shown.strange
+        before, core, after = _cut(piece) if level or strange else (piece, "", "")
         part = Text(printable_lines(before))
         if core and coloured:
-            part.append(printable_lines(core), _styles(shown, value)[level - 1])
+            part.append(printable_lines(core), _styles(shown, value)[level - 1] if level else "")
         elif core:
             mark = ("+" if value > 0 else "−") if shown.signed else "*"
             part.append(f"[{printable_lines(core)}]{mark * level}")
+        if strange:
+            part.append("?", "dim")
         parts.append(part.append(printable_lines(after)))
     return Flow(parts)
 

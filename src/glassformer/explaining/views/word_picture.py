@@ -4,7 +4,7 @@ A text whose first letter runs from right to left is set from the right, with wo
 in their own order. Letters are shaped by matplotlib.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import groupby
@@ -16,7 +16,7 @@ from glassformer.explaining.views.wording import runs_left, visible
 from glassformer.terminal import printable
 
 SIZE, LINE, SPACE, PAD = 13.0, 0.36, 0.09, 0.03  # points; inches: a line, a space, around a word
-DOUBT = "#e69f00"
+DOUBT, HATCH = "#e69f00", "#c4c4c4"
 FAINTEST, STRONGEST = 0.04, 0.6  # shares of influence that are drawn; opacity of the largest
 
 
@@ -87,11 +87,19 @@ def _visual_order(
 
 
 def words_block(
-    pieces: Sequence[str], values: Sequence[float], fonts: Fonts, *, signed: bool = True
+    pieces: Sequence[str],
+    values: Sequence[float],
+    fonts: Fonts,
+    *,
+    signed: bool = True,
+    hatched: Collection[int] = (),
 ) -> Block:
     """Words coloured by their influence: blue for, orange against, dashed below.
 
     Without a sign, green says how much.
+
+    Args:
+        hatched: Words that were not seen in training.
     """
     most = max(map(abs, values), default=0.0) or 1.0
     paints = [
@@ -99,7 +107,7 @@ def words_block(
         for value in values
         for hue in [(FOR if value > 0 else AGAINST) if signed else AMOUNT]
     ]
-    return _flow_block(pieces, paints, fonts, underlined=signed)
+    return _flow_block(pieces, paints, fonts, underlined=signed, hatched=hatched)
 
 
 def doubts_block(pieces: Sequence[str], probabilities: Sequence[float], fonts: Fonts) -> Block:
@@ -115,6 +123,7 @@ def _flow_block(
     fonts: Fonts,
     *,
     underlined: bool,
+    hatched: Collection[int] = (),
 ) -> Block:
     patches = import_module("matplotlib.patches")
     shown = [printable(piece.strip()) if piece.strip() else visible(piece) for piece in pieces]
@@ -126,9 +135,12 @@ def _flow_block(
     def draw(axes: Any) -> None:
         for box in boxes:
             y, paint = LINE * (lines - 1 - box.line), paints[box.word]
+            place, size = (box.x + 0.01, y + 0.05), (box.width - 0.02, LINE - 0.1)
+            if box.word in hatched:
+                stripes = {"fill": False, "hatch": "/////", "edgecolor": HATCH, "linewidth": 0}
+                axes.add_patch(patches.Rectangle(place, *size, **stripes))
             if paint is not None:
                 colour, alpha = paint
-                place, size = (box.x + 0.01, y + 0.05), (box.width - 0.02, LINE - 0.1)
                 shape = patches.FancyBboxPatch(
                     place, *size, boxstyle="round,pad=0,rounding_size=0.04",
                     facecolor=colour, alpha=alpha, linewidth=0,

@@ -11,6 +11,7 @@ from unicodedata import bidirectional, east_asian_width
 from glassformer.explaining.parts import Target
 from glassformer.terminal import printable
 
+STRANGE = "not seen in training"  # a piece, or something in it
 LOOKING = ("attention", "rollout")  # methods that tell what was looked at
 
 
@@ -154,6 +155,15 @@ def is_east_asian(text: str) -> bool:
     (True, False, False)
     """
     return bool(text) and all(east_asian_width(c) in "WF" for c in text)
+
+
+def no_answer(reason: str) -> str:
+    """Why there is no answer, where what follows explains the model's guess.
+
+    >>> no_answer("no word of this text was seen in training")
+    "No answer: no word of this text was seen in training. Below is the model's guess."
+    """
+    return f"No answer: {reason}. Below is the model's guess."
 
 
 def method_name(method: str) -> str:

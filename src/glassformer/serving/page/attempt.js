@@ -9,7 +9,8 @@ const SLOW = 1500; // milliseconds until the page says that it still waits
 // Runs `work(signal, alive)`, which calls `alive` when the first part of an answer is there; another
 // attempt in the same box ends this one.
 export class Attempt {
-  constructor() {
+  constructor(wrong = words.refusals.wrong) {
+    this.wrong = wrong; // what to say of a request that the server does not accept
     this.box = make("div", { class: "notices", role: "status" });
   }
 
@@ -25,15 +26,20 @@ export class Attempt {
       again = () => this.run(work);
     this.timer = setTimeout(() => this.box.replaceChildren(this.waiting()), SLOW);
     try {
-      await work(controller.signal, () => this.arrived());
+      return await work(controller.signal, () => this.arrived());
     } catch (error) {
       if (!controller.signal.aborted) {
         if (!error.kind) console.error(error);
-        this.box.replaceChildren(error.kind === "key" ? keyForm(again) : notice(error, again));
+        this.box.replaceChildren(error.kind === "key" ? keyForm(again) : notice(error, again, this.wrong));
       }
     } finally {
       if (this.controller === controller) this.arrived();
     }
+  }
+
+  // Whether this is the signal of the newest work.
+  isNewest(signal) {
+    return this.controller.signal === signal;
   }
 
   arrived() {
@@ -53,14 +59,15 @@ export class Attempt {
   }
 }
 
-function notice(refusal, again) {
+function notice(refusal, again, wrong) {
   const button = make("button", { class: "plain", type: "button", onclick: again }, words.retry);
   if (refusal.after) countDown(button, refusal.after);
   const own = refusal.kind === "wrong" && refusal.detail;
+  const said = refusal.kind === "wrong" ? wrong : words.refusals[refusal.kind];
   return make(
     "div",
     { class: "notice" },
-    make("p", {}, words.refusals[refusal.kind] ?? words.refusals.failed, " ", own ? null : button),
+    make("p", {}, said ?? words.refusals.failed, " ", own ? null : button),
     own ? make("p", { class: "quiet", lang: "en" }, refusal.detail) : null,
   );
 }

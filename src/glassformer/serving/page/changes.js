@@ -44,7 +44,7 @@ async function again(model, values, gone, signal) {
     const stretches = gone.map((at) => values.sound.stretches[at]);
     form.append("file", silenced(values.sound.wav, stretches), "recording.wav");
     const found = await ask(path, form, signal);
-    return found.data?.[0] ?? { prediction: found.text };
+    return guessed(found.data?.[0] ?? { prediction: found.text });
   }
   const kept = (pieces) => pieces.filter((_, at) => !gone.includes(at)).join("");
   if (path.endsWith("/completions")) {
@@ -53,7 +53,12 @@ async function again(model, values, gone, signal) {
     return { prediction: choices[0].text };
   }
   const { data } = await ask(path, { model: model.id, input: kept(values.pieces) }, signal);
-  return data[0];
+  return guessed(data[0]);
+}
+
+// An answer, or what the model would guess where it gives none.
+function guessed(found) {
+  return found.guess ?? found;
 }
 
 // The pieces of the prompt; if some of what was written is left out, that, too.

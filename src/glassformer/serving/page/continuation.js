@@ -5,7 +5,7 @@ import { stream } from "./api.js";
 import { Attempt } from "./attempt.js";
 import { bar, make, percent, rove, visible } from "./elements.js";
 import { Inside } from "./inside.js";
-import { words } from "./language.js";
+import { say, words } from "./language.js";
 import { textInput } from "./text-input.js";
 
 const PATH = "/v1/completions";
@@ -19,7 +19,8 @@ export function continuationDesk(model) {
     others = make("div", { class: "others", "aria-live": "polite" }),
     tools = make("div", { class: "row" }),
     spoken = make("p", { class: "unseen", role: "status" }),
-    parts = [flow, tools, others, spoken],
+    unknown = make("div"), // that nothing of the prompt is known
+    parts = [unknown, flow, tools, others, spoken],
     reply = make("section", { class: "reply", "aria-label": words.answer }, parts);
   let prompt = "",
     tokens = [],
@@ -31,6 +32,7 @@ export function continuationDesk(model) {
   function write(kept, more = {}) {
     const body = { model: model.id, prompt: prompt + join(kept), stream: true, logprobs: OTHERS };
     reply.hidden = false;
+    unknown.replaceChildren();
     inside.clear();
     return attempt.run(async (signal, alive) => {
       const own = (turn += 1),
@@ -47,7 +49,8 @@ export function continuationDesk(model) {
       } finally {
         if (own === turn) end();
       }
-      inside.show({ input: prompt, target: join(tokens) });
+      const values = await inside.show({ input: prompt, target: join(tokens) });
+      if (own === turn && values?.reason) unknown.replaceChildren(unseen(values.reason));
     });
   }
 
@@ -151,6 +154,12 @@ export function continuationDesk(model) {
   });
   const inside = new Inside(model, { brief: true });
   return { parts: [input.box, attempt.box, reply, inside.box], focus: input.focus };
+}
+
+// What was written is but a guess: nothing it begins with was seen in training.
+function unseen(reason) {
+  const told = reason.charAt(0).toUpperCase() + reason.slice(1) + ".";
+  return make("p", { class: "said empty" }, say(told), " ", words.onlyGuess);
 }
 
 // Line ends can be seen, and chosen.

@@ -49,11 +49,10 @@ function textDesk(model, path) {
   // The model's own answer, or one that starts as a reader wants it to.
   const go = (text, prefix = "") =>
     attempt.run(async (signal) => {
-      reply.setAttribute("aria-busy", true);
       const body = { model: model.id, input: text, ...(prefix && { prefix }) };
-      const { data } = await ask(path, body, signal).finally(() => reply.removeAttribute("aria-busy"));
-      reply.replaceChildren(...answer(data[0], prefix, () => go(text)));
-      if (!data[0].prediction) return inside.clear();
+      const { data } = await awaited(ask(path, body, signal), { attempt, signal, reply, inside });
+      reply.replaceChildren(asked(text), ...answer(data[0], prefix, () => go(text)));
+      if (!data[0].prediction && !data[0].guess) return inside.clear();
       inside.show({ input: text, ...(prefix && { target: data[0].prediction }) });
     });
   const take = (values, at, other) => {
@@ -79,13 +78,12 @@ const fileDesk = (makeInput) => (model, path) => {
   const go = (given) =>
     attempt.run(async (signal) => {
       file = given;
-      reply.setAttribute("aria-busy", true);
       const form = new FormData();
       form.append("model", model.id);
       form.append("file", given, "file");
-      const found = await ask(path, form, signal).finally(() => reply.removeAttribute("aria-busy"));
+      const found = await awaited(ask(path, form, signal), { attempt, signal, reply, inside });
       const [first] = found.data ?? [{ prediction: found.text }];
-      reply.replaceChildren(...answer(first));
+      reply.replaceChildren(given.name ? asked(given.name) : "", ...answer(first));
       if (first.prediction) inside.show({ file });
       else inside.clear();
     });
@@ -96,7 +94,33 @@ const fileDesk = (makeInput) => (model, path) => {
   return { parts: [input.box, attempt.box, reply, inside.box], focus: input.focus };
 };
 
+// What was answered before is dim while its successor is awaited, and gone if there is none.
+async function awaited(request, { attempt, signal, reply, inside }) {
+  reply.setAttribute("aria-busy", true);
+  inside.dim(true);
+  try {
+    return await request;
+  } catch (error) {
+    if (!signal.aborted) {
+      reply.replaceChildren();
+      inside.clear();
+    }
+    throw error;
+  } finally {
+    if (attempt.isNewest(signal)) {
+      reply.removeAttribute("aria-busy");
+      inside.dim(false);
+    }
+  }
+}
+
+// What an answer is to.
+function asked(text) {
+  return make("p", { class: "asked", dir: "auto" }, text);
+}
+
 function answer(found, prefix, back) {
+  if (found.guess) return abstention(found.reason, answer(found.guess, prefix, back));
   const sure = found.confidence == null ? null : words.sure(percent(found.confidence));
   const text = found.prediction || words.nothing;
   return [
@@ -113,6 +137,15 @@ function answer(found, prefix, back) {
         )
       : null,
   ].filter(Boolean);
+}
+
+// Why there is no answer; what the model would guess opens on request.
+export function abstention(reason, guess) {
+  const told = reason.charAt(0).toUpperCase() + reason.slice(1) + ".";
+  return [
+    make("p", { class: "said empty" }, words.noAnswer, " ", say(told)),
+    make("details", { class: "guess" }, make("summary", {}, words.guess), guess),
+  ];
 }
 
 // What is recommended, best first, with the number that it is ranked by.

@@ -12,7 +12,7 @@ export class Inside {
   // take(values, target, text): what to do when a reader wants another token than the model;
   // brief: whether the desk shows the alternatives of tokens itself.
   constructor(model, { take, brief = false }) {
-    Object.assign(this, { model, take, brief, attempt: new Attempt(), chosen: "reasons" });
+    Object.assign(this, { model, take, brief, attempt: new Attempt(words.notExplained), chosen: "reasons" });
     this.path = model.paths.find((path) => path.endsWith("/explain"));
     this.list = make("div");
     this.panels = make("div", { class: "panels" });
@@ -23,11 +23,14 @@ export class Inside {
   // Explains the answer to an input or a file; with a target, that answer instead of its own.
   show({ input, file, target }) {
     if (!this.path) return;
-    this.box.setAttribute("aria-busy", true);
+    this.dim(true);
     return this.attempt.run(async (signal) => {
-      const values = await ask(this.path, this.request(input, file, target), signal).finally(() =>
-        this.box.removeAttribute("aria-busy"),
-      );
+      const values = await ask(this.path, this.request(input, file, target), signal)
+        .catch((error) => {
+          if (!signal.aborted) this.offer({});
+          throw error;
+        })
+        .finally(() => this.attempt.isNewest(signal) && this.dim(false));
       this.drawn?.abort();
       this.drawn = new AbortController();
       const box = make("div", { class: "changes", "aria-live": "polite" });
@@ -37,6 +40,7 @@ export class Inside {
         act: {
           changes: box,
           brief: this.brief,
+          answered: true, // so that it needs not be said twice that there is no answer
           leaveOut: (gone) => changes(box, this.model, values, gone),
           take: this.take && ((at, text) => this.take(values, at, text)),
         },
@@ -47,6 +51,7 @@ export class Inside {
         beam: [sections.beam],
         sound: Boolean(values.sound),
       });
+      return values;
     });
   }
 
@@ -57,6 +62,12 @@ export class Inside {
     Object.entries(fields).forEach(([name, value]) => form.append(name, value));
     form.append("file", file, "file");
     return form;
+  }
+
+  // The views are of an answer that is being replaced.
+  dim(on) {
+    if (on) this.box.setAttribute("aria-busy", true);
+    else this.box.removeAttribute("aria-busy");
   }
 
   clear() {

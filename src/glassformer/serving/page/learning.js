@@ -45,7 +45,9 @@ function state({ state, step, steps, troubles, stages }) {
     ? make("progress", { max: steps, value: step, "aria-label": words.progress })
     : null;
   const at = steps ? words.stepOf(number(step), number(steps)) : words.stepAt(number(step));
-  const phase = stages.at(-1)?.pretraining ? words.pretraining : words.states[state];
+  const scoring = state === "training" && steps && step >= steps,
+    now = scoring ? words.scoring : words.states[state],
+    phase = stages.at(-1)?.pretraining ? words.pretraining : now;
   return [
     make("p", {}, make("b", {}, phase), " · ", at),
     state === "finished" ? null : far,

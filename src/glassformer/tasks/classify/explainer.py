@@ -19,7 +19,7 @@ from glassformer.models.pooling import AttentionPool
 from glassformer.models.transformer import Classifier, Noise
 from glassformer.tasks.classify.blend import Blend, NgramPart
 from glassformer.tasks.classify.linear import logits_without
-from glassformer.tasks.classify.predictor import unlabelled_batches
+from glassformer.tasks.classify.predictor import TextLabelPredictor, unlabelled_batches
 from glassformer.tasks.classify.sequences import SequenceInputs
 from glassformer.tasks.classify.sound_explainer import SoundLabelExplainer
 from glassformer.tasks.classify.sounds import SoundInputs
@@ -79,6 +79,7 @@ class LabelledText(LabelSubject):
         written: All words or tokens of the text; `shown` are the numbers of those that are pieces.
         rows: The tokens that are read, with specials, in one row or several.
         owner: The piece of each of them, -1 for specials.
+        names: Those of the first row as they are shown.
     """
 
     task: ClassifyTask
@@ -101,6 +102,11 @@ class LabelledText(LabelSubject):
             raise GlassformerError(f"{text[:40]!r} has nothing to explain; give a text with words")
         self.rows, _ = task.inputs.cut(Jagged.of([found.ids]), one)
         places, _ = task.inputs.cut(Jagged.of([-1 - np.arange(len(found.ids))]), one)
+        special = self.tokenizer.pieces(self.rows.rows[0])
+        self.names = [
+            found.names[-1 - place] if place < 0 else name
+            for place, name in zip(places.rows[0].tolist(), special, strict=True)
+        ]
         inside = places.values < 0  # specials are not
         self.written = np.array(found.pieces, dtype=object)
         piece_of = found.piece_of[-1 - places.values[inside]]
@@ -108,6 +114,12 @@ class LabelledText(LabelSubject):
         first = np.arange(0 if task.blend is None else min(len(found.pieces), MOST_PIECES))
         self.shown = np.union1d(read, first)
         self.pieces = tuple(self.written[self.shown])
+        [self.reason] = TextLabelPredictor(task).unseen([text], Jagged.of([found.ids]))
+        self.strange = [
+            at
+            for at, piece in enumerate(self.shown.tolist())
+            if piece in found.strange or (self.reason and self.written[piece].strip())
+        ]
         self.notes = unread_notes(len(found.pieces) - len(read), task.blend)
         if task.blend is not None and len(self.pieces) < len(found.pieces):
             hidden = len(found.pieces) - len(self.pieces)
@@ -150,7 +162,7 @@ class LabelledText(LabelSubject):
         return self._log_odds(torch.from_numpy(self._answers(kept).logits))
 
     def attention_of(self, maps: Maps) -> tuple[AttentionMap, ...]:
-        tokens, found = self.tokenizer.pieces(self.rows.rows[0]), []
+        tokens, found = self.names, []
         for name, weights in maps.items():
             pools = isinstance(self.model.get_submodule(name), AttentionPool)
             found.append(labelled_map(name, weights[0], ["label"] if pools else tokens, tokens))

@@ -1,7 +1,6 @@
 """Labels for new texts and recordings."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -30,12 +29,13 @@ from glassformer.tasks.shared.labels import Extend
 from glassformer.tasks.shared.nearest import StoredNearest
 from glassformer.tasks.shared.sound import padded_features
 from glassformer.tasks.shared.sound_predictor import Recording, SoundPredictor
-from glassformer.tasks.shared.text import TextPredictor, growing, nothing_known_in, on_gpu
+from glassformer.tasks.shared.text import TextPredictor, growing, nothing_known_in, on_gpu, unseen
 
 TOGETHER = 256  # texts per chunk, more if they are short
 CHARACTERS = 1 << 16  # per chunk of more texts
 RECORDINGS = 16  # per batch, after the first one if more are still to come
 ENOUGH = 32  # texts, which are sorted by length
+NO_NGRAM = "no word and no part of a word of this text was seen in training"
 CPU_TOKENS = 1024  # of a batch at most: what a narrow model makes of more leaves a CPU's cache
 
 Rows = Int[np.ndarray, " chosen"]
@@ -67,8 +67,8 @@ class TextLabelPredictor(NextBest, TextPredictor[ClassifyTask], Embedder):
         answers = self.task.with_ngrams(answers, texts)
         extend = self._contributions(answers, texts)
         found = self.task.labels.predictions(answers.probabilities(), self.alternatives, extend)
-        for prediction, unknown in zip(found, self._unknown(texts, encoded), strict=True):
-            yield replace(prediction, unknown=True) if unknown else prediction
+        for prediction, reason in zip(found, self.unseen(texts, encoded), strict=True):
+            yield prediction.without_answer(reason) if reason else prediction
 
     def _contributions(self, answers: ClassAnswers, texts: Sequence[str]) -> Extend | None:
         """Adds what the parts of the model contributed; None if it has one part."""
@@ -77,15 +77,20 @@ class TextLabelPredictor(NextBest, TextPredictor[ClassifyTask], Embedder):
         found = Contributions(answers, self.task.stored, texts, self.task.labels.names)
         return lambda row, details: WithContributions(details, found, row)
 
-    def _unknown(self, texts: Sequence[str], encoded: Jagged) -> list[bool]:
-        """Whether nothing in each text was seen in training: no token, and no n-gram."""
-        nothing, stored = nothing_known_in(self.tokenizer, encoded), self.task.stored
+    def unseen(self, texts: Sequence[str], encoded: Jagged) -> list[str]:
+        """Why there is no answer to each text; empty unless nothing in it was seen in training.
+
+        That is no token, or, where tokens can spell any text, no n-gram.
+        """
+        reason, stored = unseen(self.tokenizer), self.task.stored
+        found = [reason if none else "" for none in nothing_known_in(self.tokenizer, encoded)]
         if stored is None:
-            return nothing
+            return found
         spelt = any(analyser.unit == "character" for analyser in stored.analysers)
         if not spelt and self.tokenizer.kind not in LOSSLESS:
-            return nothing
-        return [a or not b for a, b in zip(nothing, stored.knows_each(texts), strict=True)]
+            return found
+        known = stored.knows_each(texts)
+        return [a or ("" if b else NO_NGRAM) for a, b in zip(found, known, strict=True)]
 
     def are_unknown(self, texts: Sequence[str]) -> list[bool]:
         return self._unknown(texts, Jagged.of(self.tokenizer.encode(texts)))
@@ -138,7 +143,10 @@ class BaselineLabelPredictor(BaselinePredictor[ClassifyTask, str], TextPredictor
             chances = self.stored.probabilities(texts)
             found = labels.predictions(chances, self.alternatives, baseline=True)
             for text, one, known in zip(texts, found, self.stored.knows_each(texts), strict=True):
-                yield replace(one, unknown=not known) if text.strip() else labels.no_prediction()
+                if not text.strip():
+                    yield labels.no_prediction()
+                else:
+                    yield one if known else one.without_answer(NO_NGRAM)
 
 
 class SoundLabelPredictor(NextBest, SoundPredictor[ClassifyTask]):

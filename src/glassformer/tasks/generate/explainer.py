@@ -20,7 +20,7 @@ from glassformer.explaining.text_pieces import text_pieces
 from glassformer.explaining.watching import Maps
 from glassformer.models.transformer import LanguageModel, Noise, embedded, scored
 from glassformer.tasks.explainer import Explainer
-from glassformer.tasks.generate.predictor import NEVER, GeneratePredictor
+from glassformer.tasks.generate.predictor import NEVER, GeneratePredictor, unseen_prompt
 from glassformer.tasks.generate.task import GenerateTask
 from glassformer.tasks.predictor import Prediction
 from glassformer.tasks.shared.batches import text_batch
@@ -78,7 +78,7 @@ class GenerateExplainer(Explainer[GenerateTask, str]):
         predictor.decode = replace(decode, max_length=most, min_length=min(most, decode.min_length))
         *_, found = predictor.predict(model, [prompt])
         assert isinstance(found, Prediction)
-        return [token["id"] for token in found.details["tokens"]]
+        return [token["id"] for token in (found.guess or found).details["tokens"]]
 
 
 class ContinuedText(Subject):
@@ -90,6 +90,7 @@ class ContinuedText(Subject):
     """
 
     model: LanguageModel
+    names: Sequence[str]  # of the start and the tokens of the prompt, as they are shown
 
     def __init__(
         self, task: GenerateTask, model: nn.Module, prompt: str, written: list[int], unit: str
@@ -101,6 +102,9 @@ class ContinuedText(Subject):
         self.answer = tokenizer.decode(written)
         found = text_pieces(tokenizer, prompt, unit)
         self.pieces = (*found.pieces, *tokenizer.pieces(written[:-1]))
+        self.strange = found.strange
+        self.reason = unseen_prompt(tokenizer, prompt, found.ids)
+        self.names = [*tokenizer.pieces([Tokenizer.start]), *found.names]
         of_written = np.arange(len(written) - 1) + len(found.pieces)
         self.read = np.concatenate([[Tokenizer.start], found.ids, written[:-1]]).astype(np.int64)
         self.owner = np.concatenate([[-1], found.piece_of, of_written]).astype(np.int64)
@@ -180,8 +184,8 @@ class ContinuedText(Subject):
 
     def attention_of(self, maps: Maps) -> tuple[AttentionMap, ...]:
         """What each written token attended to when it was chosen."""
-        pieces = self.task.tokenizer.pieces
-        written, read = pieces(self.ids), pieces(self.read)
+        written = self.task.tokenizer.pieces(self.ids)
+        read = [*self.names, *written[:-1]]
         return tuple(
             labelled_map(name, maps.rows(name, queries=slice(self.first, None))[0], written, read)
             for name in maps

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Shaped
 from torch import nn
 
 from glassformer.config.decoding import DecodeConfig
@@ -34,7 +35,7 @@ from glassformer.tasks.predictor import Partial, Prediction
 from glassformer.tasks.served import TokenWriter
 from glassformer.tasks.shared.generation import GenerationOptions
 from glassformer.tasks.shared.ngram_model import NgramModel
-from glassformer.tasks.shared.text import TextPredictor, growing
+from glassformer.tasks.shared.text import TextPredictor, growing, nothing_known, unseen
 from glassformer.tasks.shared.written import (
     confidence_of,
     decode_settings,
@@ -136,7 +137,10 @@ class GeneratePredictor(TextPredictor[GenerateTask], TokenWriter):
                 yield self._prediction(text, len(ids), answers)
 
     def _streamed(self, model: nn.Module, text: str) -> Iterator[Prediction | Partial]:
-        """What is written of one continuation, and the prediction."""
+        """What is written of one continuation, unless it is but a guess, and the prediction."""
+        if unseen_prompt(self.tokenizer, text, self.tokenizer.encode([text])[0]):
+            yield from self._in_batches(model, [text])
+            return
         prompt, written = self._prompt(text), self.stream()
         steps = token_by_token(self._scorer(model, [prompt]), self._request([prompt]), self.decode)
         yield Partial(text=text)
@@ -222,11 +226,12 @@ class GeneratePredictor(TextPredictor[GenerateTask], TokenWriter):
 
     def _prediction(self, text: str, length: int, answers: Sequence[Hypothesis]) -> Prediction:
         """The best continuation, with the others."""
+        reason = unseen_prompt(self.tokenizer, text, self.tokenizer.encode([text])[0])
         first, *others = map(self._text, answers)
         tokens = tokens_of(answers[0], self.piece)
         values = [token.as_values() for token in tokens]
         below: list[Any] = [f"  or {text}{other}" for other in others]
-        return Prediction(
+        found = Prediction(
             text + first,
             confidence_of(tokens),
             {
@@ -238,6 +243,7 @@ class GeneratePredictor(TextPredictor[GenerateTask], TokenWriter):
             below=below + (token_lines(values) if self.decode.alternatives else []),
             note="; it ".join(self._notes(text, length, answers[0])),
         )
+        return found.without_answer(reason) if reason else found
 
     def _text(self, found: Hypothesis) -> str:
         return cut_at_stop(self.task.tokenizer.decode(list(found.tokens)), self.decode.stop)
@@ -254,3 +260,11 @@ class GeneratePredictor(TextPredictor[GenerateTask], TokenWriter):
             yield f"has {length:,} tokens, more than the {trained:,} that were read in training"
         elif self.decode.stop and found.reason == "length":
             yield f"is continued without a stop text, up to {len(found.tokens):,} tokens"
+
+
+def unseen_prompt(tokenizer: Tokenizer, text: str, ids: Shaped[np.ndarray, " tokens"]) -> str:
+    """Why there is no continuation of a prompt; empty unless nothing of it was seen in training.
+
+    A prompt of blanks alone begins a new text.
+    """
+    return unseen(tokenizer) if text.strip() and nothing_known(tokenizer, ids) else ""

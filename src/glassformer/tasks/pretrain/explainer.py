@@ -48,6 +48,7 @@ class TextWithGaps(Subject):
 
     Attributes:
         read: The tokens that are read, and the piece of each; -1 for gaps and the start.
+        names: These tokens as they are shown.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class TextWithGaps(Subject):
         self.task, self.model, self.given = task, model, text
         self.device, self.predictor = next(model.parameters()).device, PretrainPredictor(task)
         [prediction] = self.predictor.predict(model, [text])  # refuses a text without a gap
-        self.answer = prediction.text
+        self.answer, self.reason = prediction.best, prediction.reason
         self._read(text, unit)
         self.piece_of = torch.from_numpy(self.owner)[None].to(self.device)
         places = self._gaps(self.read)
@@ -73,15 +74,19 @@ class TextWithGaps(Subject):
         """Cut what is read of the text into pieces."""
         tokenizer, parts = self.task.tokenizer, text.split(GAP)
         pieces, ids, owner = list[str](), list[int](), list[int]()
+        names, strange = [tokenizer.pieces([tokenizer.start])[0]], list[int]()
         for number, part in enumerate(parts):
             if number:
                 pieces.append(GAP)
                 ids.append(tokenizer.mask)
                 owner.append(-1)
+                names.append(GAP)
             last = number + 1 == len(parts)
             blank = " " if part.endswith(" ") and tokenizer.kind in TAKE_BLANKS and not last else ""
             found = text_pieces(tokenizer, part.removesuffix(blank), unit)
             owner += (found.piece_of + len(pieces)).tolist()
+            names += found.names
+            strange += [len(pieces) + at for at in found.strange]
             pieces += found.pieces or ((part,) if part else ())
             if blank and found.pieces:
                 pieces[-1] += blank
@@ -92,7 +97,8 @@ class TextWithGaps(Subject):
         shown = slice(start, start + self.predictor.room)
         self.read = np.concatenate([[tokenizer.start], every[shown]])
         self.owner = np.concatenate([[-1], np.array(owner)[shown]])
-        self.pieces = tuple(pieces)
+        self.names = [names[0], *names[1:][shown]]
+        self.pieces, self.strange = tuple(pieces), strange
 
     def _gaps(self, ids: Int[np.ndarray, " tokens"]) -> Int[np.ndarray, " gaps"]:
         return np.flatnonzero(ids == self.task.tokenizer.mask)
@@ -146,8 +152,7 @@ class TextWithGaps(Subject):
         return found
 
     def attention_of(self, maps: Maps) -> tuple[AttentionMap, ...]:
-        tokens = self.task.tokenizer.pieces(self.read)
-        return tuple(labelled_map(name, maps[name][0], tokens, tokens) for name in maps)
+        return tuple(labelled_map(name, maps[name][0], self.names, self.names) for name in maps)
 
     def _batch(self, rows: Jagged) -> TextBatch:
         ids, layout = text_batch(rows, packed=False)

@@ -22,7 +22,7 @@ from glassformer.tasks.predictor import Prediction
 from glassformer.tasks.pretrain.task import PretrainTask
 from glassformer.tasks.served import Embedder
 from glassformer.tasks.shared.batches import TextBatch, row_means, text_batch
-from glassformer.tasks.shared.text import TextPredictor
+from glassformer.tasks.shared.text import TextPredictor, nothing_known, unseen
 
 GAP = "<mask>"
 TAKE_BLANKS = ("bpe", "unigram")  # kinds whose words include the space before them
@@ -54,7 +54,11 @@ class PretrainPredictor(TextPredictor[PretrainTask], Embedder):
             with torch.no_grad():
                 logits = self.task.forward(model, batch).float()
             logits[:, : len(SPECIALS)] = -math.inf
-            yield self._filled(text, logits.softmax(-1).cpu())
+            filled = self._filled(text, logits.softmax(-1).cpu())
+            around = text.replace(GAP, " ")
+            [known_by] = self.tokenizer.encode([around])
+            unknown = around.strip() and nothing_known(self.tokenizer, known_by)
+            yield filled.without_answer(unseen(self.tokenizer)) if unknown else filled
 
     @property
     def tokenizer(self) -> Tokenizer:

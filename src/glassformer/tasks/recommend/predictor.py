@@ -168,8 +168,8 @@ class RecommendPredictor(Predictor[RecommendTask, str], NameReader):
         user = users.find(given)
         if user == UNKNOWN and not len(self.likes.items):
             raise GlassformerError(
-                f"{given!r} is no user of the training rows{users.near(given)} For a new one, name "
-                f"some items with --likes ITEM".replace("rows For", "rows; for")
+                f"{given!r} is no user of the training rows{users.near(given)} For a new one, give "
+                f"items that they like (likes)".replace("rows For", "rows; for")
             )
         history = NOTHING if user == UNKNOWN else self.task.histories.of(user)
         return user, history.then(self.likes.items, self.likes.ratings)

@@ -35,7 +35,7 @@ class LabelSubject(Subject):
         """The prediction, and which labels are explained."""
         self.targets, self.chosen = chosen_labels(self.task.labels, answers, target)
         [prediction] = self.task.labels.predictions(answers.probabilities())
-        self.answer = prediction.text
+        self.answer = prediction.best
 
     @torch.no_grad()
     def _readers(self, model: Classifier) -> Float[Tensor, "members targets rows Q"]:

@@ -3,7 +3,6 @@
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -16,13 +15,21 @@ from glassformer.config import MachineConfig, ModelConfig, TokenizerConfig, requ
 from glassformer.data.jagged import Jagged
 from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Sample, Samples
-from glassformer.data.text.coders import SPECIALS, chunked
+from glassformer.data.text.coders import chunked
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
 from glassformer.tasks.predictor import Predictor, SomeTask
 
 TEXT_FRONTENDS = ("tokens", "ngrams")
 SHORT = 40  # characters: texts of names rather than of sentences
+# What `nothing_known` looks for, by kind of tokens.
+KNOWN_BY = {
+    "bytes": "byte",
+    "characters": "character",
+    "words": "word",
+    "bpe": "character",
+    "unigram": "piece",
+}
 
 
 class TextPredictor(Predictor[SomeTask, str]):
@@ -69,6 +76,15 @@ def growing(inputs: Iterable[str], most: int, characters: int = 0) -> Iterator[l
         size = min(2 * size, max(most, round(characters / mean)))
 
 
+def unseen(tokenizer: Tokenizer, what: str = "this text") -> str:
+    """Why there is no answer to a text of which nothing is known.
+
+    >>> unseen(Tokenizer.train("words", ["what a film"], vocabulary=100))
+    'no word of this text was seen in training'
+    """
+    return f"no {KNOWN_BY[tokenizer.kind]} of {what} was seen in training"
+
+
 def nothing_known(tokenizer: Tokenizer, ids: Shaped[np.ndarray, " tokens"]) -> bool:
     """Whether all tokens of a text are unknown, or spaces.
 
@@ -81,7 +97,7 @@ def nothing_known(tokenizer: Tokenizer, ids: Shaped[np.ndarray, " tokens"]) -> b
     >>> [nothing_known(tokenizer, ids) for ids in tokenizer.encode(["雪", "a 雪", "q z"])]
     [True, False, True]
     """
-    if tokenizer.kind == "bpe" and (learned := learned_characters(tokenizer)):
+    if tokenizer.kind == "bpe" and (learned := tokenizer.learned_characters):
         return learned.isdisjoint(tokenizer.decode(ids))
     return not tokenizer.telling[ids].any()
 
@@ -92,14 +108,6 @@ def nothing_known_in(tokenizer: Tokenizer, encoded: Jagged) -> list[bool]:
         return [nothing_known(tokenizer, ids) for ids in encoded.rows]
     told = np.bincount(encoded.row_of, tokenizer.telling[encoded.values], len(encoded.lengths))
     return [not count for count in told.tolist()]
-
-
-@lru_cache(maxsize=16)
-def learned_characters(tokenizer: Tokenizer) -> frozenset[str]:
-    """The characters of all tokens that were put together in training, without spaces."""
-    tokens = tokenizer.coder.tokens[len(SPECIALS) :]
-    pieces = (token.decode("utf-8", "ignore") for token in tokens if len(token) > 1)
-    return frozenset(character for piece in pieces for character in piece if character.strip())
 
 
 def hidden_at_random(

@@ -98,7 +98,7 @@ def written_back(
 
     for found in backward.predict(texts()):
         where, text = waiting.popleft()
-        if found.text.strip():
+        if found.text and found.text.strip():
             made.rows += 1
             seen(made.rows)
             yield {"where": where, "source": found.text, "target": text}

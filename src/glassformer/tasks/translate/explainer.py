@@ -30,6 +30,7 @@ from glassformer.tasks.shared.targets import (
     tokens_of_target,
     word_target,
 )
+from glassformer.tasks.shared.text import nothing_known, unseen
 from glassformer.tasks.translate.predictor import TranslatePredictor
 from glassformer.tasks.translate.task import TranslateTask
 from glassformer.tasks.translate.writing import Writer
@@ -119,6 +120,9 @@ class TranslatedText(Subject):
             found = text_pieces(pair.source, bare, "token")
         if not bare.strip():
             raise GlassformerError(f"{text[:40]!r} has no word to explain; give a text")
+        self.strange = found.strange
+        self.reason = unseen(pair.source) if nothing_known(pair.source, found.ids) else ""
+        self.names = found.names[:longest]
         owner = found.piece_of[:longest]
         self.pieces = found.pieces[: owner[-1] + 1]
         if len(self.pieces) < len(found.pieces):
@@ -195,6 +199,8 @@ class TranslatedText(Subject):
         """Attention between tokens, but from words to pieces where the decoder reads the source."""
         piece, across = self.writer.piece, cross_attentions(self.model)
         source = [self._source_piece(token) for token in self.source.tolist()]
+        first = len(source) - 1 - len(self.names)  # after a tag, and before the end
+        source[first:-1] = self.names
         written, before = ([piece(t) for t in ids] for ids in (self.ids, self.decoder_input))
         names, merged = self._keys(source)
         found = []

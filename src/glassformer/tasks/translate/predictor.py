@@ -28,7 +28,7 @@ from glassformer.tasks.predictor import Prediction
 from glassformer.tasks.served import EngineWork, SourceWriter
 from glassformer.tasks.shared.generation import GenerationOptions
 from glassformer.tasks.shared.own_models import refuse_other
-from glassformer.tasks.shared.text import TextPredictor, growing, nothing_known
+from glassformer.tasks.shared.text import TextPredictor, growing, nothing_known, unseen
 from glassformer.tasks.shared.written import decode_settings, token_lines
 from glassformer.tasks.translate.stored_memory import MemoryPredictor, StoredMemory
 from glassformer.tasks.translate.task import TranslateTask
@@ -93,7 +93,7 @@ class TranslatePredictor(TextPredictor[TranslateTask], SourceWriter):
                 if (
                     self.picture is not None
                 ):  # last, so that a missing font does not lose the answer
-                    draw_alignment(shown.explanation, self.picture)
+                    draw_alignment((shown.guess or shown).explanation, self.picture)
 
     def engine_work(self, model: nn.Module, given: str) -> EngineWork:
         if not given.strip():
@@ -122,10 +122,17 @@ class TranslatePredictor(TextPredictor[TranslateTask], SourceWriter):
 
     def _complete(self, answers: Sequence[Written], ids: Row) -> Prediction:
         """The prediction for a text of these tokens."""
-        found = cut_short(as_prediction(answers), len(ids) - self.task.settings.max_length)
-        return replace(found, unknown=nothing_known(self.task.pair.source, ids))
+        return cut_short(as_prediction(answers), len(ids) - self.task.settings.max_length)
 
     def _shown(self, model: nn.Module, text: str, found: Prediction) -> Prediction:
+        """The prediction with the requested lines; none where nothing of a text is known."""
+        shown, source = self._with_lines(model, text, found), self.task.pair.source
+        [ids] = source.encode([self.task.pair.tagged(text)[0]])
+        if found.empty or not nothing_known(source, ids):
+            return shown
+        return shown.without_answer(unseen(source))
+
+    def _with_lines(self, model: nn.Module, text: str, found: Prediction) -> Prediction:
         """The prediction with the requested lines below it."""
         others = found.details["alternatives"]
         below: list[Any] = [f"  or {other['text']}\t{other['confidence']:.3f}" for other in others]

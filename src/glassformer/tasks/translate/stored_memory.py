@@ -16,7 +16,7 @@ from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
 from glassformer.files import read_json, write_json
 from glassformer.tasks.predictor import BaselinePredictor, Prediction
-from glassformer.tasks.shared.text import TextPredictor, growing, nothing_known
+from glassformer.tasks.shared.text import TextPredictor, growing, nothing_known, unseen
 from glassformer.tasks.translate.task import TranslateTask
 from glassformer.tasks.translate.translation_memory import TranslationMemory
 
@@ -79,14 +79,16 @@ class MemoryPredictor(BaselinePredictor[TranslateTask, str], TextPredictor[Trans
             yield from map(self._answer, texts)
 
     def _answer(self, text: str) -> Prediction:
-        """The most similar pairs; an answer to a text that is like none is marked as unknown."""
+        """The most similar pairs; no answer to a text that is like none."""
         pair = self.task.pair
         if not text.strip():
             return Prediction("", 1.0, {"alternatives": []}, empty=True)
         bare, tag = pair.tagged(text)
         language = pair.language(tag)
         if language not in self.stored.pairs:
-            return Prediction("", 0.0, {"alternatives": []}, unknown=True)
+            return Prediction("", 0.0, {"alternatives": []}).without_answer(
+                f"no training pair has the target language {language}"
+            )
         memory, [ids] = self.stored.memory(language), pair.source.encode([bare])
         [similarity] = memory.similarity([pair.source.clean(bare)]).toarray()
         found = dict[str, float]()
@@ -96,10 +98,11 @@ class MemoryPredictor(BaselinePredictor[TranslateTask, str], TextPredictor[Trans
                 break
         (best, confidence), *rest = found.items()
         others = [{"text": other, "confidence": score} for other, score in rest]
-        return Prediction(
+        answer = Prediction(
             best,
             confidence,
             {"alternatives": others},
             below=[f"  or {other['text']}\t{other['confidence']:.3f}" for other in others],
-            unknown=not similarity.any() or nothing_known(pair.source, ids),
         )
+        known = similarity.any() and not nothing_known(pair.source, ids)
+        return answer if known else answer.without_answer(unseen(pair.source))

@@ -4,6 +4,8 @@
 // looking, and when they are done with it.
 const { say = filled, act = {}, signal } = options;
 
+given.prediction ??= given.guess; // what is explained where there is no answer
+
 // A sentence with elements in its places, as a list of nodes.
 function phrase(sentence, elements) {
   return say(sentence)

@@ -19,6 +19,7 @@ function verdict() {
 // What the page is about.
 function question() {
   if (!given.targets.length) return say("There was nothing to explain.");
+  if (given.reason) return say("No answer");
   if (given.written) return say(given.sound ? "What it heard, and why" : "What it wrote, and why");
   return phrase("Why {answer}?", { answer: make("bdi", { class: "answer" }, given.prediction) });
 }
@@ -74,8 +75,17 @@ function neighbours() {
 }
 
 function notes() {
-  const found = given.notes.map((note) => make("li", {}, say(note)));
+  const names = (note) => note.split("`").map((part, at) => (at % 2 ? make("code", {}, part) : part));
+  const found = given.notes.map((note) => make("li", {}, names(say(note))));
   return found.length ? section(say("Notes"), make("ul", { class: "quiet" }, found)) : null;
+}
+
+// Why there is no answer; what the model would guess opens on request.
+function abstention(targets) {
+  const guess = make("details", { class: "guess" }, make("summary", {}, say("What the model would guess")), targets);
+  guess.addEventListener("toggle", () => dispatchEvent(new Event("resize")), { signal });
+  const told = act.answered ? null : make("p", {}, say(sentence(given.reason)));
+  return make("section", {}, told, guess);
 }
 
 // All sections by name, in reading order; null where there is nothing to show.
@@ -83,7 +93,8 @@ function sections() {
   const found = { heading: heading(), answer: null, reasons: null };
   if (given.targets.length) {
     const targets = given.written ? [writtenWords(), act.brief ? null : alternatives()] : [labels()];
-    found.answer = section(say(given.written ? "Written, and how sure" : "Labels"), ...targets);
+    const title = say(given.written ? "Written, and how sure" : "Labels");
+    found.answer = given.reason ? abstention(targets) : section(title, ...targets);
   }
   if (given.sound) found.reasons = sound();
   else if (given.targets.length)

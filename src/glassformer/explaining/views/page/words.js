@@ -119,6 +119,12 @@ function targetKind() {
   return given.written ? "word" : "label";
 }
 
+// What hatched pieces are.
+function strangeLegend() {
+  if (!given.unknown.length) return null;
+  return make("p", { class: "legend quiet" }, make("span", { class: "swatch unknown" }, say("hatched")), " ", say("not seen in training"));
+}
+
 // The colours from nothing to the most.
 function scale(least, most) {
   return make("span", { class: "scale" }, least, make("i"), most);
@@ -164,7 +170,11 @@ function pieces() {
   given.pieces.forEach((piece, at) => {
     const span = make(
       "span",
-      { class: "piece", onmouseenter: () => show(at), onfocus: () => show(at) },
+      {
+        class: given.unknown.includes(at) ? "piece unknown" : "piece",
+        onmouseenter: () => show(at),
+        onfocus: () => show(at),
+      },
       visible(piece),
     );
     if (act.leaveOut) removable(span, at);
@@ -177,13 +187,23 @@ function pieces() {
       parts = shares(target);
     spans.forEach((span, at) => {
       colour(span, parts[at]);
-      span.setAttribute("aria-label", `${visible(given.pieces[at])}, ${influenceText(values[at])}`);
+      const strange = given.unknown.includes(at) ? `, ${say("not seen in training")}` : "";
+      span.setAttribute(
+        "aria-label",
+        `${visible(given.pieces[at])}, ${influenceText(values[at])}${strange}`,
+      );
     });
     readout.textContent = say("Point at a word to read its influence.");
     if (act.leaveOut) readout.append(" ", say("Click a word to leave it out."));
   });
   if (!spans.length) return [make("p", { class: "quiet" }, say("There was nothing to explain."))];
-  return [flow, make("p", { class: "legend quiet" }, legend()), readout, act.changes];
+  return [
+    flow,
+    make("p", { class: "legend quiet" }, legend()),
+    strangeLegend(),
+    readout,
+    act.changes,
+  ];
 }
 
 // A piece with the white space around it; where it is nothing else, only its line ends.

@@ -23,6 +23,9 @@ export const words = {
   openPicture: "Open a picture",
   seconds: (number) => `${number} s`,
   nothing: "(nothing)",
+  noAnswer: "No answer.",
+  guess: "What the model would guess",
+  onlyGuess: "What follows is a guess.",
   sure: (share) => `${share} sure`,
   startedWith: (text) => `Made to start with “${text}”.`,
   ownAnswer: "Back to its own answer",
@@ -54,6 +57,7 @@ export const words = {
   stepAt: (step) => `step ${step}`,
   states: { training: "in training", interrupted: "interrupted", finished: "trained" },
   pretraining: "pretraining",
+  scoring: "being scored",
   noCurves: "The first numbers come after a few steps.",
   loss: "Loss",
   losses:
@@ -64,6 +68,7 @@ export const words = {
   samples: "What it says so far, on rows it does not learn from",
   right: "right answer",
 
+  notExplained: "This answer cannot be explained.",
   stillWorking: "Still working…",
   cancel: "Cancel",
   retry: "Try again",

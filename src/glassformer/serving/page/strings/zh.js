@@ -22,6 +22,9 @@ export const words = {
   openPicture: "打开图片文件",
   seconds: (number) => `${number} 秒`,
   nothing: "（无内容）",
+  noAnswer: "无法回答。",
+  guess: "模型会怎样猜",
+  onlyGuess: "以下内容只是猜测。",
   sure: (share) => `把握 ${share}`,
   startedWith: (text) => `已指定以“${text}”开头。`,
   ownAnswer: "恢复模型自己的回答",
@@ -53,6 +56,7 @@ export const words = {
   stepAt: (step) => `第 ${step} 步`,
   states: { training: "训练中", interrupted: "已中断", finished: "训练完成" },
   pretraining: "预训练",
+  scoring: "评分中",
   noCurves: "训练几步之后，这里就会出现曲线。",
   loss: "损失",
   losses: "训练损失是若干步的平均，训练时有 dropout 等随机因素；验证损失则是模型在某一步、去掉这些因素后的值。",
@@ -68,6 +72,7 @@ export const words = {
   samples: "目前的回答（取自未参与训练的验证数据）",
   right: "正确答案",
 
+  notExplained: "无法解释这个回答。",
   stillWorking: "正在处理，请稍候……",
   cancel: "取消",
   retry: "重试",
@@ -237,12 +242,25 @@ export const pictures = {
   ngrams: "n 元词组",
   "Faithfulness not measured.": "尚未测量可信度。",
   "How far it can be trusted on this run was not measured.": "尚未测量这种方法在该模型上的可信度。",
-  "N-grams are part of the model: `ngrams` explains them, other methods the rest.":
-    "这个模型包含 n 元词组部分：它由“n 元词组”方法解释，其余部分由其他方法解释。",
+  "N-grams are part of the model: occlusion explains the whole of it, `ngrams` their part, other methods the rest.":
+    "这个模型包含 n 元词组部分：遮挡法解释整个模型，“n 元词组”方法解释这一部分，其他方法解释其余部分。",
+  "N-grams alone make the prediction: only occlusion and `ngrams` explain it.":
+    "回答完全由 n 元词组给出，只有遮挡法和“n 元词组”方法能够解释它。",
+  "No answer": "无法回答",
+  "What the model would guess": "模型会怎样猜",
+  hatched: "斜线",
+  "not seen in training": "训练中没有见过",
+  "No word and no part of a word of this text was seen in training.":
+    "这段文本中没有任何词或词的一部分在训练中出现过。",
 };
 
 // 服务器给出的句子，其中带有数值。
 export const patterns = [
+  [
+    /^No (word|character|byte|piece) of this text was seen in training\.$/,
+    (_, kind) =>
+      `这段文本中没有一个${{ word: "词", character: "字符", byte: "字节", piece: "词元" }[kind]}在训练中出现过。`,
+  ],
   [
     /^Better than chance by (\S+ \[.*?\]), measured on (\d+) rows(?:; (\w+) is more faithful, (.*))?\.$/,
     (_, gain, rows, other, more) =>

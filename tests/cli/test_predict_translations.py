@@ -90,7 +90,8 @@ def test_scores_are_those_of_the_tokens(predict, values):
     [found] = values(SOURCE)
     scores = [token["log_probability"] for token in found["tokens"]]
     assert [token["piece"] for token in found["tokens"]] == [*found["prediction"].split(), "<end>"]
-    assert found["confidence"] == pytest.approx(math.exp(sum(scores) / len(scores)))
+    assert found["token_mean"] == pytest.approx(math.exp(sum(scores) / len(scores)))
+    assert found["probability"] == pytest.approx(math.exp(sum(scores)))
     answer, below = predict("--scores", SOURCE).out.splitlines()
     assert answer.split("\t")[0] == found["prediction"]
     shown = [piece.rsplit(" ", 1) for piece in below.strip().split(" | ")]

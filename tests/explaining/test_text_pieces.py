@@ -31,7 +31,7 @@ def test_words_are_those_that_are_written_and_chinese_characters(kind):
 
 
 def test_what_was_not_seen_in_training_is_marked_and_named_by_its_text():
-    words = Tokenizer.train("words", ["a great film"], vocabulary=99)
+    words = Tokenizer.train("words", ["a great film"] * 3, vocabulary=99)
     found = text_pieces(words, "a 好 film", "word")
     assert [found.pieces[place] for place in found.strange] == ["好 "]
     assert found.names == ("a", "好 (unknown)", "film")

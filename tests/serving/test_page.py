@@ -73,7 +73,7 @@ def test_a_text_of_which_nothing_was_seen_has_no_answer_and_a_guess_on_request(v
     page = visit("reviews")
     ask(page, "鳥 雪")
     page.until(DRAWN)
-    told = "No answer. No word of this text was seen in training."
+    told = "No answer. No character of this text was seen in training."
     assert text_of(page, ".reply .said") == told
     assert not page.ask("document.querySelector('.reply details').open")
     assert "sure" in text_of(page, ".reply details")

@@ -1,5 +1,7 @@
 """Writing: what a search found, as texts and tokens that can be shown."""
 
+import math
+
 import pytest
 import torch
 
@@ -9,6 +11,8 @@ from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.decode import Hypothesis
 from glassformer.errors import GlassformerError
 from glassformer.tasks.shared.generation import GenerationOptions
+from glassformer.tasks.shared.reliability import Bin, Reliability
+from glassformer.tasks.shared.written import Token
 from glassformer.tasks.translate.tokens import PairTokens
 from glassformer.tasks.translate.writing import Writer, Written, as_prediction
 
@@ -112,4 +116,19 @@ def test_alternatives_say_something_else_and_each_only_once():
     others = as_prediction(written).details["alternatives"]
     assert [one["text"] for one in others] == ["good evening", "evening"]
     assert [one["score"] for one in others] == [-1.0, -4.0]
-    assert all(one["confidence"] == 1.0 for one in others)
+    assert all(one["probability"] == 1.0 for one in others)
+
+
+def test_an_answer_is_as_sure_as_validation_rows_say_and_others_by_their_joint_probability():
+    tokens = tuple(Token(n, "x", math.log(0.5)) for n in range(3))
+    written = [Written("yes", tokens[:2], 0.0), Written("no", tokens, -1.0)]
+    known = as_prediction(written, Reliability((Bin(-9.0, 50, 10), Bin(-2.0, 60, 57))))
+    assert (known.confidence, known.details["token_mean"]) == (0.95, pytest.approx(0.5))
+    assert known.details["probability"] == pytest.approx(0.25)
+    assert known.details["validation"] == {"right": 57, "rows": 60}
+    assert known.evidence == "answers like this were right in 57 of 60 validation rows"
+    assert known.details["alternatives"][0]["probability"] == pytest.approx(0.125)
+    unknown = as_prediction(written)
+    assert unknown.confidence == pytest.approx(0.5)
+    assert "validation" not in unknown.details
+    assert not unknown.evidence

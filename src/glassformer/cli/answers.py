@@ -125,8 +125,8 @@ class Show:
         text, unknown = ("", " ?") if self.begun else (prediction.text, "?")
         self.begun = False
         answer = unknown if text is None or self._abstains(prediction) else text
-        sure = [f"{prediction.confidence:.3f}"] if self.confidence else []
-        print_line(answer, *sure, flush=False)
+        sure = [f"{prediction.confidence:.3f}", prediction.evidence] if self.confidence else []
+        print_line(answer, *filter(None, sure), flush=False)
         for renderable in prediction.below:
             show_below(renderable)
 

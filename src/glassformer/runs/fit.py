@@ -23,9 +23,11 @@ from glassformer.runs.prepare import Prepared, initial_model, resolve_validation
 from glassformer.runs.speed import SpeedMeter
 from glassformer.runs.stopping import stopping
 from glassformer.runs.timing import (
+    MOST_ANSWERED,
     Budget,
     Costs,
     fitting_trainings,
+    learns_from_answers,
     measured_costs,
     steps_of_flops,
     too_short,
@@ -118,6 +120,7 @@ def fit(
     forecaster.report(folder, display)
     model = gathered_model(state.model, task, config, folder)
     calibrate(task, model, setup, display, budget)
+    learn_from_answers(task, model, setup, folder, config, display)
     trim_heap(machine.device)
     return FitResult(config, task, model, setup, progress.wall, progress.step, kept)
 
@@ -182,6 +185,25 @@ def calibrate(
     if processes.is_first() and not has_rows:
         for sentence in reporter.decisions():  # such as what is left out for want of rows
             display.say(sentence)
+    processes.wait()
+
+
+def learn_from_answers(
+    task: AnyTask,
+    model: nn.Module,
+    setup: TrainSetup,
+    folder: RunFolder,
+    config: Config,
+    display: Display,
+) -> None:
+    """Let the task of the first process learn from the final answers to some validation rows."""
+    if not learns_from_answers(task):
+        return
+    own = task if processes.is_first() else folder.open_task(config, folder.data)  # calibrated
+    with display.waiting("answering validation rows"):
+        answers = answers_on(own, model, setup, "valid", max_rows=MOST_ANSWERED)
+    if processes.is_first():
+        task.calibrate(answers)
     processes.wait()
 
 
@@ -263,10 +285,16 @@ def logged(folder: RunFolder, progress: Progress) -> Iterator[Callable[[Event], 
         log.close()
 
 
-def answers_on(task: AnyTask, model: nn.Module, setup: TrainSetup, split: str) -> Any:
-    """The answers of a model for all rows of a split, computed by all processes together."""
+def answers_on(
+    task: AnyTask, model: nn.Module, setup: TrainSetup, split: str, max_rows: int | None = None
+) -> Any:
+    """The answers of a model for the rows of a split, computed by all processes together.
+
+    Args:
+        max_rows: Of more rows, a sample of so many is answered.
+    """
     model.eval()
-    batches = evaluation_rows(task, setup, split)
+    batches = evaluation_rows(task, setup, split, max_rows=max_rows)
     with torch.no_grad(), setup.machine.autocast(), in_shares(batches, model) as shares:
         loaded = load_for_evaluation(task, setup, split, shares[processes.rank()])
         return task.answers(model, loaded)

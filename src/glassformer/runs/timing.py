@@ -38,6 +38,7 @@ from glassformer.training.step import EagerStep
 from glassformer.training.step_choice import choose_step
 
 TRIED, LONGEST_TRY = 20, 5.0  # steps, or seconds, whichever comes first
+MOST_ANSWERED = 500  # validation rows that a task learns from after training
 TIMED = 4  # batches of a split, or as many as LONGEST_TRY allows
 TRY_SHARE = 0.02  # of the remaining time, at most, for each thing that is measured
 SPARE = 0.05  # of the time budget, kept in reserve
@@ -385,10 +386,18 @@ def calibration_seconds(
     model: nn.Module | None = None,
     longest: float = LONGEST_TRY,
 ) -> float:
-    """The time of the predictions for the whole validation split, if they are calibrated on it."""
-    if not reporter_of(job).calibrates:
-        return 0.0
-    return _pass_seconds(job, setup, model, "valid", job.for_timing().answers, longest)
+    """The time of the predictions for validation rows that calibrate the model, or the task."""
+    answers, seconds = job.for_timing().answers, 0.0
+    if reporter_of(job).calibrates:
+        seconds += _pass_seconds(job, setup, model, "valid", answers, longest)
+    if learns_from_answers(job):
+        seconds += _pass_seconds(job, setup, model, "valid", answers, longest, MOST_ANSWERED)
+    return seconds
+
+
+def learns_from_answers(job: AnyTask) -> bool:
+    """Whether the task learns from its answers to some validation rows, after training."""
+    return 0 < job.fewest_answers <= len(job.lengths("valid"))
 
 
 def report_seconds(

@@ -58,7 +58,9 @@ def as_form(writer: SpeechWriter, found: Prediction, form: str) -> Response:
     if form == "text":
         return PlainTextResponse(found.best + "\n")
     if form == "json":
-        return json_response({"text": found.text})
+        names = ("probability", "validation")  # which OpenAI's clients ignore
+        known = {name: found.details[name] for name in names if name in found.details}
+        return json_response({"text": found.text, **known})
     words: Sequence[Spoken] = found.explanation
     media = "text/vtt" if form == "vtt" else "text/plain"
     return Response(writer.subtitles(words, form), media_type=media)

@@ -80,6 +80,8 @@ class JobTask(Task[Batch, Output], Generic[Batch, Output, Answers]):
 
     Attributes:
         default_epochs: How long to train when nobody says.
+        fewest_answers: The validation rows from which `calibrate` learns something from the trained
+            model's answers to them; 0 if it never does.
         samples: The run's samples, where they are still there.
         own_model: Builds a person's own model instead of the job's.
 
@@ -90,6 +92,7 @@ class JobTask(Task[Batch, Output], Generic[Batch, Output, Answers]):
     """
 
     default_epochs: ClassVar[float]
+    fewest_answers: ClassVar[int] = 0
 
     config: Config
     folder: Path
@@ -141,6 +144,9 @@ class JobTask(Task[Batch, Output], Generic[Batch, Output, Answers]):
     @abstractmethod
     def answers(self, model: nn.Module, batches: Iterable[Batch]) -> Answers:
         """What the model says about the rows of these batches, in the order of the rows."""
+
+    def calibrate(self, answers: Answers) -> None:
+        """Learn from the trained model's answers to validation rows, and put it into the folder."""
 
     def combine(self, answers: Answers, split: str) -> Answers:
         """The answers of the model to rows of a split, with those of what the run has besides."""

@@ -40,6 +40,7 @@ class Prediction:
         unknown: Whether there is no prediction because nothing in the input was seen in training.
         reason: Why there is no prediction; empty where there is one.
         guess: What the model would have predicted, where there is no prediction.
+        evidence: What validation rows say of answers like this one, in a sentence, if anything.
     """
 
     text: str | None
@@ -52,6 +53,7 @@ class Prediction:
     unknown: bool = False
     reason: str = ""
     guess: "Prediction | None" = None
+    evidence: str = ""
 
     def without_answer(self, reason: str) -> "Prediction":
         """No prediction, since nothing in the input was seen in training; this one is the guess.
@@ -79,6 +81,8 @@ class Prediction:
         if self.guess is not None:
             return notebook.abstention(self.reason, self.guess._repr_html_(), self.note)
         rows = [("confidence", f"{self.confidence:.3f}")]
+        if self.evidence:
+            rows.append(("validation", self.evidence))
         for name, value in self.details.items():
             scored = scored_names(value)
             if scored:
@@ -112,7 +116,10 @@ def scored_names(value: Any) -> list[tuple[str, float]]:
     if isinstance(value, Mapping):
         pairs = list(value.items())
     elif isinstance(value, Sequence) and all(isinstance(one, Mapping) for one in value):
-        pairs = [tuple(one.values()) for one in value]
+        pairs = [
+            (one["text"], one["probability"]) if "probability" in one else tuple(one.values())
+            for one in value
+        ]
     else:
         return []
     if not all(len(pair) == 2 and isinstance(pair[1], float) for pair in pairs):

@@ -6,7 +6,7 @@ import { continuationDesk } from "./continuation.js";
 import { make, percent } from "./elements.js";
 import { imageInput } from "./image-input.js";
 import { Inside } from "./inside.js";
-import { say, words } from "./language.js";
+import { number, say, words } from "./language.js";
 import { soundInput } from "./sound-input.js";
 import { textInput } from "./text-input.js";
 
@@ -82,7 +82,7 @@ const fileDesk = (makeInput) => (model, path) => {
       form.append("model", model.id);
       form.append("file", given, "file");
       const found = await awaited(ask(path, form, signal), { attempt, signal, reply, inside });
-      const [first] = found.data ?? [{ prediction: found.text }];
+      const [first] = found.data ?? [{ ...found, prediction: found.text }];
       reply.replaceChildren(given.name ? asked(given.name) : "", ...answer(first));
       if (first.prediction) inside.show({ file });
       else inside.clear();
@@ -121,7 +121,7 @@ function asked(text) {
 
 function answer(found, prefix, back) {
   if (found.guess) return abstention(found.reason, answer(found.guess, prefix, back));
-  const sure = found.confidence == null ? null : words.sure(percent(found.confidence));
+  const sure = sureness(found);
   const text = found.prediction || words.nothing;
   return [
     make("p", { class: found.prediction ? "said" : "said empty", dir: "auto" }, text),
@@ -137,6 +137,14 @@ function answer(found, prefix, back) {
         )
       : null,
   ].filter(Boolean);
+}
+
+// How sure an answer is: of one that was written, what validation rows say of such answers, or else
+// how likely the model finds the whole of it.
+function sureness({ confidence, validation, probability }) {
+  if (validation) return words.validated(number(validation.right), number(validation.rows));
+  if (probability != null) return words.likely(percent(probability));
+  return confidence == null ? null : words.sure(percent(confidence));
 }
 
 // Why there is no answer; what the model would guess opens on request.

@@ -243,7 +243,7 @@ class GeneratePredictor(TextPredictor[GenerateTask], TokenWriter):
             below=below + (token_lines(values) if self.decode.alternatives else []),
             note="; it ".join(self._notes(text, length, answers[0])),
         )
-        return found.without_answer(reason) if reason else found
+        return replace(found, note="").without_answer(reason) if reason else found
 
     def _text(self, found: Hypothesis) -> str:
         return cut_at_stop(self.task.tokenizer.decode(list(found.tokens)), self.decode.stop)

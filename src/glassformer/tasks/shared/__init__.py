@@ -24,6 +24,7 @@ sound_predictor    predictors that take recordings
 nearest            the most similar recordings, for baselines
 image_data         the schema of images
 sequences          sequences of numbers, for a frontend of one's own
+reliability        how often answers like one are right, by validation rows
 own_models         models of one's own, called as a job calls its model
 lazy_details       details of a prediction, worked out when somebody looks at them
 """

@@ -26,7 +26,6 @@ def next_best(searcher: Searcher, written: Written, count: int) -> list[dict[str
     for one in sorted(written.choices, key=lambda choice: -choice.total(searcher.share, weight)):
         text = " ".join(searcher.tokenizer.decode(list(one.tokens)).split())
         if text != written.text:
-            score = min(0.0, one.score(searcher.share))
-            found.setdefault(text, math.exp(score / (len(one.tokens) + 1)))
+            found.setdefault(text, math.exp(min(0.0, one.score(searcher.share))))
     likely = list(found.items())[:count]
-    return [{"text": text, "confidence": confidence} for text, confidence in likely]
+    return [{"text": text, "probability": probability} for text, probability in likely]

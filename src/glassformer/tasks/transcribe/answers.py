@@ -33,6 +33,7 @@ class Transcripts:
     Attributes:
         measure: Whether errors are counted in words, or in characters.
         choices: For each row and each weight that was tried, the texts that were compared.
+        chances: For each row, the log-probability of what was written.
         heard, spent: Seconds of sound, and seconds that encoding and searching them took.
     """
 
@@ -42,6 +43,7 @@ class Transcripts:
     choices: Sequence[Sequence[Choices]] = ()
     heard: float = 0.0
     spent: float = 0.0
+    chances: Sequence[float] = ()
 
     @cached_property
     def measured(self) -> dict[str, Measurement]:

@@ -23,6 +23,7 @@ from glassformer.tasks.served import EngineWork, SourceWriter, SpeechWriter, Spo
 from glassformer.tasks.shared.nearest import StoredNearest
 from glassformer.tasks.shared.own_models import refuse_other
 from glassformer.tasks.shared.recordings import Part
+from glassformer.tasks.shared.reliability import Reliability
 from glassformer.tasks.shared.sound import FRAMES_A_SECOND
 from glassformer.tasks.shared.sound_predictor import Recording, SoundPredictor
 from glassformer.tasks.transcribe.alternatives import next_best, with_choices
@@ -235,17 +236,32 @@ class TranscribePredictor(SoundPredictor[TranscribeTask], SpeechWriter, SourceWr
         text = self._between.join(one.text for one in written if one.text)
         tokens = sum(len(one.tokens) + 1 for one in written)
         score = sum(one.score for one in written)
-        confidence = float(np.exp(min(0.0, score) / max(1, tokens)))
-        prediction = self._complete(text, confidence, list(self._words(found)))
+        mean = float(np.exp(min(0.0, score) / max(1, tokens)))
+        prediction = self._complete(text, mean, list(self._words(found)))
+        details: dict[str, Any] = {"probability": float(np.exp(min(0.0, score)))}
+        details |= {"token_mean": mean, **prediction.details}
+        prediction = replace(prediction, details=details)
+        if len(found) == 1 and (reliability := self.reliability) is not None:
+            alike = reliability.of(score)
+            details["validation"] = alike.as_values()
+            sentence = alike.sentence()
+            prediction = replace(prediction, confidence=alike.share, evidence=sentence)
         if self.alternatives and len(found) == 1:
             others = next_best(self.searcher, written[0], self.alternatives)
-            lines = [f"  or {other['text']}\t{other['confidence']:.3f}" for other in others]
-            details = {**prediction.details, "alternatives": others}
-            prediction = replace(prediction, details=details, below=[*lines, *prediction.below])
+            lines = [f"  or {other['text']}\t{other['probability']:.3f}" for other in others]
+            details["alternatives"] = others
+            prediction = replace(prediction, below=[*lines, *prediction.below])
         if self.picture is None or len(found) == 1:
             return prediction
         note = f"is long: the picture shows its first {found[1][0]:.1f} seconds"
         return replace(prediction, note=note)
+
+    @property
+    def reliability(self) -> Reliability | None:
+        """What validation rows say of transcripts by the search of the run; nothing by another."""
+        own, used = self.task.searcher, self.searcher
+        same = used.decode.method == own.decode.method and used.fusion is own.fusion
+        return self.task.reliability if same else None
 
     def _complete(self, text: str, confidence: float, words: list[Spoken]) -> Prediction:
         """The prediction, with what was asked for besides."""

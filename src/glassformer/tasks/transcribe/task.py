@@ -34,6 +34,7 @@ from glassformer.models.transcriber import Scored, Transcriber
 from glassformer.models.transformer import Noise
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.shared.own_models import given, is_a
+from glassformer.tasks.shared.reliability import FEWEST, Reliability
 from glassformer.tasks.shared.sound import (
     FRAMES_A_SECOND,
     extractor_of,
@@ -78,6 +79,7 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
     higher_is_better = False
     perfect = 0.0
     default_epochs = 30.0
+    fewest_answers = FEWEST
     scoring_work = 2.0  # texts are searched
     timing = False  # whether answers are as long as the right ones, whatever the model says
 
@@ -97,6 +99,7 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
             factor=self.factor,
             fusion=open_fusion(folder, self.settings),
         )
+        self.reliability = Reliability.load(folder)
         self.samples = None
         if data is not None:
             self.samples = Samples.open(data)
@@ -254,7 +257,7 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
         self, model: Any, batches: Iterable[SoundBatch], searchers: Sequence[Searcher]
     ) -> Transcripts:
         """What the first search writes; if there are several, with what each compared."""
-        found: list[tuple[int, str, str, list[Choices]]] = []
+        found: list[tuple[int, str, str, float, list[Choices]]] = []
         spent, vectors = 0.0, 0
         for batch in batches:
             started, limits = time.perf_counter(), batch.counts if self.timing else ()
@@ -262,14 +265,16 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
             tried = [one.search_batch(model, *sounds, limits=limits) for one in searchers]
             spent += (time.perf_counter() - started) / len(searchers)
             vectors += sum(batch.vectors)
-            texts = [one.text for one in tried[0]]
+            texts, chances = zip(*((one.text, one.score) for one in tried[0]), strict=True)
             rows = zip(*tried, strict=True) if tried[1:] else [[]] * len(texts)
             choices = [[self._choices(one) for one in row] for row in rows]
-            found += zip(batch.row_ids.tolist(), texts, batch.references, choices, strict=True)
+            found += zip(
+                batch.row_ids.tolist(), texts, batch.references, chances, choices, strict=True
+            )
         found = processes.gathered_rows(found)
         if not found:
             raise GlassformerError("there are no recordings to transcribe; give at least one")
-        _, answers, right, compared = zip(*sorted(found), strict=True)
+        _, answers, right, chances, compared = zip(*sorted(found), strict=True)
         return Transcripts(
             list(answers),
             list(right),
@@ -277,7 +282,13 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
             compared,
             heard=vectors * self.factor / FRAMES_A_SECOND,
             spent=spent,
+            chances=chances,
         )
+
+    def calibrate(self, answers: Transcripts) -> None:
+        references = [[text] for text in answers.right]
+        written = answers.written, references, answers.chances
+        self.reliability = Reliability.learn(self.folder, *written)
 
     def _choices(self, written: Written) -> Choices:
         return [(self.tokenizer.decode(list(one.tokens)).strip(), one) for one in written.choices]

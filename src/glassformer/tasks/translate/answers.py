@@ -49,6 +49,7 @@ class Translations:
             `letters` for words spelt in letters.
         nll, tokens: For each row, the negative log-probability of its first reference, and its
             number of tokens.
+        chances: For each row, the log-probability of what was written.
     """
 
     hypotheses: list[str]
@@ -56,6 +57,7 @@ class Translations:
     measure: str
     nll: Float[np.ndarray, " N"] | None = None
     tokens: Float[np.ndarray, " N"] | None = None
+    chances: Sequence[float] = ()
 
     @cached_property
     def measured(self) -> dict[str, Measurement]:

@@ -28,6 +28,7 @@ from glassformer.tasks.predictor import Prediction
 from glassformer.tasks.served import EngineWork, SourceWriter
 from glassformer.tasks.shared.generation import GenerationOptions
 from glassformer.tasks.shared.own_models import refuse_other
+from glassformer.tasks.shared.reliability import Reliability
 from glassformer.tasks.shared.text import TextPredictor, growing, nothing_known, unseen
 from glassformer.tasks.shared.written import decode_settings, token_lines
 from glassformer.tasks.translate.stored_memory import MemoryPredictor, StoredMemory
@@ -122,7 +123,15 @@ class TranslatePredictor(TextPredictor[TranslateTask], SourceWriter):
 
     def _complete(self, answers: Sequence[Written], ids: Row) -> Prediction:
         """The prediction for a text of these tokens."""
-        return cut_short(as_prediction(answers), len(ids) - self.task.settings.max_length)
+        found = as_prediction(answers, self.reliability)
+        return cut_short(found, len(ids) - self.task.settings.max_length)
+
+    @property
+    def reliability(self) -> Reliability | None:
+        """What validation rows say of answers; nothing of ones that had to be as someone wants."""
+        own = self.task.writer
+        usual = self.writer.words == own.words and self.writer.decode.method == own.decode.method
+        return self.task.reliability if usual else None
 
     def _shown(self, model: nn.Module, text: str, found: Prediction) -> Prediction:
         """The prediction with the requested lines; none where nothing of a text is known."""
@@ -135,7 +144,7 @@ class TranslatePredictor(TextPredictor[TranslateTask], SourceWriter):
     def _with_lines(self, model: nn.Module, text: str, found: Prediction) -> Prediction:
         """The prediction with the requested lines below it."""
         others = found.details["alternatives"]
-        below: list[Any] = [f"  or {other['text']}\t{other['confidence']:.3f}" for other in others]
+        below: list[Any] = [f"  or {other['text']}\t{other['probability']:.3f}" for other in others]
         if self.scores:
             below += token_lines(found.details["tokens"])
         if not self.align:

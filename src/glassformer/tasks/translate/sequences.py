@@ -65,7 +65,7 @@ class SequencePredictor(Predictor[TranslateTask, Given]):
 
     def _shown(self, found: Prediction) -> Prediction:
         others = found.details["alternatives"]
-        below = [f"  or {other['text']}\t{other['confidence']:.3f}" for other in others]
+        below = [f"  or {other['text']}\t{other['probability']:.3f}" for other in others]
         lines = token_lines(found.details["tokens"]) if self.scores else []
         return replace(found, below=[*below, *lines])
 

@@ -34,6 +34,7 @@ from glassformer.models.transformer import Noise, Transformer
 from glassformer.tasks.job import JobTask
 from glassformer.tasks.shared.losses import smoothing_note, token_divergence, token_loss
 from glassformer.tasks.shared.own_models import given
+from glassformer.tasks.shared.reliability import FEWEST, Reliability
 from glassformer.tasks.shared.sequences import SequenceStore, reading_sequences, sequence_of
 from glassformer.tasks.shared.text import (
     as_settled,
@@ -75,6 +76,7 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
 
     name = "translate"
     default_epochs = 20.0
+    fewest_answers = FEWEST
     scoring_work = 6.0  # an answer is written token by token
     timing = False  # whether answers are as long as the right ones, whatever the model says
 
@@ -86,6 +88,7 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
         self.perfect = PERFECT[self.goal]
         self.higher_is_better = style_of(self.goal).higher_is_better
         self.writer = Writer(self.pair, self.settings.decode, self.settings.max_length)
+        self.reliability = Reliability.load(folder)
         self.samples = None
         if data is not None:
             self.samples = Samples.open(data)
@@ -271,7 +274,7 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
     def _answers(
         self, model: nn.Module, batches: Iterable[PairBatch], writer: Writer
     ) -> Translations:
-        found: list[tuple[int, str, tuple[str, ...], float, int]] = []
+        found: list[tuple[int, str, float, tuple[str, ...], float, int]] = []
         for batch in batches:
             limits = batch.target_layout.lengths.tolist() if self.timing else None
             written = writer.write(model, batch.source, batch.source_layout, limits)
@@ -281,14 +284,19 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
             row = torch.repeat_interleave(torch.arange(len(counts), device=counts.device), counts)
             nll = losses.new_zeros(len(counts)).index_add(0, row, losses)
             texts = [best[0].text for best in written]
+            chances = [best[0].log_probability for best in written]
             numbers = (batch.row_ids.tolist(), nll.tolist(), counts.tolist())
-            found += zip(numbers[0], texts, batch.references, *numbers[1:], strict=True)
+            found += zip(numbers[0], texts, chances, batch.references, *numbers[1:], strict=True)
         found = processes.gathered_rows(found)
         if not found:
             raise GlassformerError("there are no rows to translate; give at least one")
-        _, hypotheses, references, losses_of, tokens = zip(*sorted(found), strict=True)
-        sums = np.array(losses_of), np.array(tokens, float)
-        return Translations(list(hypotheses), list(references), self.settings.measure, *sums)
+        _, answers, likely, references, losses_of, tokens = zip(*sorted(found), strict=True)
+        sums, measure = (np.array(losses_of), np.array(tokens, float)), self.settings.measure
+        return Translations(list(answers), list(references), measure, *sums, chances=likely)
+
+    def calibrate(self, answers: Translations) -> None:
+        written = answers.hypotheses, answers.references, answers.chances
+        self.reliability = Reliability.learn(self.folder, *written)
 
     def for_timing(self) -> "TranslateTask":
         other = copy(self)

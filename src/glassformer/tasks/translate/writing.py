@@ -1,5 +1,6 @@
 """Writing: generates translations, with the scores of their tokens and alternatives."""
 
+import math
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,7 @@ from glassformer.models.transformer import Transformer
 from glassformer.tasks.predictor import Prediction
 from glassformer.tasks.shared.batches import text_batch
 from glassformer.tasks.shared.generation import GenerationOptions, Spelt, Tokens, spell
+from glassformer.tasks.shared.reliability import Reliability
 from glassformer.tasks.shared.written import Token, confidence_of, tokens_of
 from glassformer.tasks.translate.tokens import PairTokens
 
@@ -39,9 +41,14 @@ class Written:
     score: float
 
     @property
-    def confidence(self) -> float:
-        """The geometric mean of the tokens' probabilities."""
-        return confidence_of(self.tokens)
+    def log_probability(self) -> float:
+        """That of the whole answer, its end included."""
+        return sum(token.log_probability for token in self.tokens)
+
+    @property
+    def probability(self) -> float:
+        """That of the whole answer, its end included."""
+        return math.exp(self.log_probability)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,22 +182,32 @@ class Writer:
         return tokens.pieces([number])[0] if number < tokens.size else tags[number - tokens.size]
 
 
-def as_prediction(written: Sequence[Written]) -> Prediction:
-    """The best answer, with alternatives that differ from it, and the scores of its tokens."""
+def as_prediction(written: Sequence[Written], reliability: Reliability | None = None) -> Prediction:
+    """The best answer, with alternatives that differ from it, and the scores of its tokens.
+
+    Args:
+        reliability: What validation rows say of such answers.
+    """
     best, *rest = written
     others: dict[str, Written] = {}
     for other in rest:
         if other.text != best.text:
             others.setdefault(other.text, other)
+    bin_of = None if reliability is None else reliability.of(best.log_probability)
+    mean = confidence_of(best.tokens)
     return Prediction(
         best.text,
-        best.confidence,
+        mean if bin_of is None else bin_of.share,
         {
+            "probability": best.probability,
+            "token_mean": mean,
+            **({} if bin_of is None else {"validation": bin_of.as_values()}),
             "score": best.score,
             "tokens": [token.as_values() for token in best.tokens],
             "alternatives": [
-                {"text": text, "confidence": other.confidence, "score": other.score}
+                {"text": text, "probability": other.probability, "score": other.score}
                 for text, other in others.items()
             ],
         },
+        evidence="" if bin_of is None else bin_of.sentence(),
     )

@@ -27,6 +27,8 @@ export const words = {
   guess: "What the model would guess",
   onlyGuess: "What follows is a guess.",
   sure: (share) => `${share} sure`,
+  validated: (right, rows) => `Answers like this were right in ${right} of ${rows} validation rows.`,
+  likely: (share) => `The model finds this whole answer ${share} likely.`,
   startedWith: (text) => `Made to start with “${text}”.`,
   ownAnswer: "Back to its own answer",
   another: "Write another",

@@ -26,6 +26,8 @@ export const words = {
   guess: "模型会怎样猜",
   onlyGuess: "以下内容只是猜测。",
   sure: (share) => `把握 ${share}`,
+  validated: (right, rows) => `验证数据中，这样的回答有 ${rows} 条，其中 ${right} 条正确。`,
+  likely: (share) => `模型给出整个回答的概率为 ${share}。`,
   startedWith: (text) => `已指定以“${text}”开头。`,
   ownAnswer: "恢复模型自己的回答",
   another: "再写一遍",

@@ -79,7 +79,7 @@ def test_nothing_is_said_of_nothing(tmp_path):
     empty, said, blank = TranslatePredictor(job).predict(model_of(job, 1), ["", "ab", " \t"])
     assert (empty.text, blank.text) == ("", "")
     assert empty.details["tokens"] is not blank.details["tokens"]
-    assert said.details["tokens"]
+    assert (said.guess or said).details["tokens"]
     assert list(TranslatePredictor(job).predict(model_of(job, 1), [])) == []
     with pytest.raises(GlassformerError, match="no rows to translate; give at least one"):
         job.answers(model_of(job, 1), [])

@@ -93,7 +93,8 @@ class TextLabelPredictor(NextBest, TextPredictor[ClassifyTask], Embedder):
         return [a or ("" if b else NO_NGRAM) for a, b in zip(found, known, strict=True)]
 
     def are_unknown(self, texts: Sequence[str]) -> list[bool]:
-        return self._unknown(texts, Jagged.of(self.tokenizer.encode(texts)))
+        encoded = Jagged.of(self.tokenizer.encode(texts))
+        return [bool(reason) for reason in self.unseen(texts, encoded)]
 
     @property
     def tokenizer(self) -> Tokenizer:

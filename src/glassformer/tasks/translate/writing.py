@@ -43,7 +43,7 @@ class Written:
     @property
     def log_probability(self) -> float:
         """That of the whole answer, its end included."""
-        return sum(token.log_probability for token in self.tokens)
+        return math.fsum(token.log_probability for token in self.tokens)
 
     @property
     def probability(self) -> float:

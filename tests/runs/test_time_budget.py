@@ -234,7 +234,7 @@ class Timed:
     Its rehearsed twin alone may be asked.
     """
 
-    padded, calibrates = False, True
+    padded, calibrates, fewest_answers = False, True, 0
 
     def __init__(self, monkeypatch, parts):
         self.now, self.parts, self.asked = 0.0, parts, {"score": [], "answers": []}

@@ -95,7 +95,8 @@ class TrainConfig:
     Args:
         steps: Length of training in steps; one of `steps`, `epochs`, `time` and `flops`.
         epochs: Length of training in epochs.
-        time: Length of training in seconds, all in all; becomes a number of steps at the start.
+        time: Seconds for the whole run, its report included; becomes a number of steps, which
+            follows the clock while training runs.
         flops: Length of training in floating-point operations of all steps; becomes a number of
             steps at the start.
         accumulate: Batches per step.

@@ -1,5 +1,8 @@
 """A learning curve trains on parts of the same rows, and touches nothing of the run."""
 
+import re
+import time
+
 import pytest
 from quick import quickly
 from small_runs import learn, write_reviews
@@ -7,8 +10,11 @@ from small_runs import learn, write_reviews
 from glassformer.data.samples import Samples
 from glassformer.errors import GlassformerError
 from glassformer.runs import learning_curve, prepare
+from glassformer.runs.display import Display
+from glassformer.runs.fit import FitResult
 from glassformer.runs.learning_curve import Curve, shares_of
-from glassformer.runs.timing import SHARES
+from glassformer.runs.timing import SHARES, Budget
+from glassformer.training.setup import TrainSetup
 
 
 @pytest.fixture(autouse=True)
@@ -50,6 +56,16 @@ def test_each_part_is_trained_for_its_share_of_the_steps_and_the_run_stays_as_it
     for name in ("parts.npy", "samples.values.npy", "labels.npy"):
         first, second = ((tmp_path / r / "data" / name).read_bytes() for r in ("plain", "run"))
         assert first == second
+
+
+def test_points_for_which_no_time_is_left_are_left_out(tmp_path, capsys):
+    run = learn(write_reviews(tmp_path / "x.csv", 151), tmp_path / "run", steps=16)
+    task = run.folder.open_task(run.config, run.folder.data)
+    setup = TrainSetup(run.config.train, run.config.data, run.machine, 0)
+    result = FitResult(run.config, task, run.model, setup, seconds=800.0, steps=16, kept=(16,))
+    left = Budget(100.0, started=time.monotonic() - 50)
+    assert learning_curve.learning_curve(result, run.folder, Display(), left) is None
+    assert re.search(r"learning curve without \d+ rows: 1m40s would be", capsys.readouterr().err)
 
 
 def test_too_few_rows_give_no_curve_and_say_so(tmp_path, capsys):

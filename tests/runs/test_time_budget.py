@@ -1,6 +1,7 @@
 """A time budget becomes steps: what is left after reading, validating, comparing and a reserve."""
 
 import json
+import re
 import time
 from dataclasses import replace
 from types import SimpleNamespace
@@ -207,11 +208,15 @@ def test_a_training_that_goes_back_measures_its_pace_anew(clock):
     assert length.steps == pytest.approx(980, abs=20)
 
 
-def test_a_run_writes_down_the_steps_that_the_clock_left_it(tmp_path, monkeypatch):
+def test_a_run_writes_down_the_steps_that_the_clock_left_it(tmp_path, monkeypatch, capsys):
     """Its learning rate decays to the end, and a run with as many steps needs no clock."""
     monkeypatch.setattr(timing, "step_pace", lambda *_, **__: Pace(1e-3, 0.0, 0.0))  # too fast
     with quickly():
-        run = learn(write_reviews(tmp_path / "x.csv"), tmp_path / "run", steps=None, time="3s")
+        run = learn(
+            write_reviews(tmp_path / "x.csv"), tmp_path / "run", steps=None, time="3s", quiet=False
+        )
+    trained = re.search(r"trained for (\S+); kept", capsys.readouterr().err)[1]
+    assert run.report["facts"]["training time"] == trained
     steps = RunFolder(tmp_path / "run").config().train.steps
     lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
     last = json.loads([line for line in lines if '"lr"' in line][-1])

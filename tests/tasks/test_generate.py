@@ -414,6 +414,14 @@ def test_the_baseline_learns_from_so_many_tokens_at_most(tmp_path, monkeypatch):
     assert GenerateReporter(job).baseline("valid").notes == ["The baseline learned from 50 tokens."]
 
 
+def test_a_baseline_without_time_has_the_shortest_n_grams(tmp_path):
+    reporter = GenerateReporter(writer(tmp_path))
+    reporter.seconds = 0.0
+    found = reporter.baseline("valid")
+    assert found.name == "n-gram (order 3)"
+    assert found.notes == ["The time budget left no time for n-grams longer than 3."]
+
+
 def test_little_text_is_read_by_characters_and_more_by_bpe(tmp_path, monkeypatch):
     assert writer(tmp_path / "a", kind="auto").tokenizer.kind == "characters"
     monkeypatch.setattr(task, "SMALL", 50)

@@ -179,6 +179,15 @@ def test_when_the_work_is_spent_the_search_stops(monkeypatch):
     assert fitted(101).described == "word 1-2-grams, C = 1"
 
 
+def test_when_its_time_is_over_the_first_setting_answers():
+    texts, labels = reviews(401)
+    in_haste = NgramBaseline.fit(texts, labels, *reviews(61, seed=1), 2, most_seconds=0.0)
+    assert in_haste.cut_short
+    assert in_haste.trial.setting == Setting(combinations_for(texts, 1)[0])
+    assert accuracy(in_haste, *reviews(101, seed=2)) > 0.8
+    assert not fitted(101).cut_short
+
+
 def test_settings_are_tried_on_some_of_many_rows_and_one_fit_learns_from_all(monkeypatch):
     fits = []
     plain = linear.logistic_regression

@@ -19,6 +19,7 @@ from glassformer.errors import GlassformerError
 from glassformer.explaining.parts import AttentionMap, Image as Shown
 from glassformer.explaining.views import image_terminal
 from glassformer.runs.folder import RunFolder
+from glassformer.tasks.recognise import pixel_baseline
 from glassformer.tasks.recognise.images import settled
 from glassformer.tasks.recognise.pixel_baseline import PixelBaseline, pixel_features
 from glassformer.tasks.recognise.settings import RecogniseConfig
@@ -196,6 +197,18 @@ def test_the_baseline_is_the_logistic_regression_of_scikit_learn(classes, tmp_pa
     expected = theirs.predict_proba(pixel_features(images))
     found = PixelBaseline.load(tmp_path).probabilities(images)
     np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(("seconds", "rows"), [(0.0, 50), (1e6, 300)])
+def test_the_baseline_learns_from_as_many_images_as_its_time_allows(seconds, rows, monkeypatch):
+    monkeypatch.setattr(pixel_baseline, "FEW", 50)
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1, 2], 100)  # as folders by label are read
+    shades = 80 * labels.astype(np.uint8)[:, None, None, None]
+    images = rng.integers(0, 80, (300, 4, 4, 3)).astype(np.uint8) + shades
+    found = PixelBaseline.fit(images, labels, images[::9], labels[::9], 3, seconds)
+    assert found.rows == rows
+    assert (found.probabilities(images).argmax(1) == labels).mean() > 0.95  # all labels are seen
 
 
 def test_the_baseline_stays_in_the_run_and_answers(run, images):

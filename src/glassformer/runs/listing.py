@@ -12,6 +12,7 @@ from glassformer.errors import GlassformerError
 from glassformer.files import remove
 from glassformer.reports.wording import written
 from glassformer.runs.checksums import is_as_written
+from glassformer.runs.earlier_reading import is_spare
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.lock import is_locked
 from glassformer.runs.new_folder import LEFT_BEHIND
@@ -46,7 +47,9 @@ def list_runs_in(home: Path) -> list[Listed]:
 def prunable(home: Path) -> Iterator[tuple[Path, int]]:
     """What finished runs no longer need, and leftovers of killed ones, with sizes."""
     for path in _run_folders(home):
-        if _is_intact(RunFolder(path)) and not is_locked(path):
+        if is_spare(path):
+            yield path, size_of(path)
+        elif _is_intact(RunFolder(path)) and not is_locked(path):
             for name in ("checkpoints", "data", "initial.safetensors", "pretrain"):
                 if (path / name).exists():
                     yield path / name, size_of(path / name)
@@ -105,6 +108,8 @@ def _state(folder: RunFolder) -> str:
         return "training"
     if folder.is_finished:
         return "finished"
+    if is_spare(folder.path):
+        return "too little time; what was read is kept"
     if folder.data.is_dir():
         return "interrupted, can be resumed"
     return "incomplete; copy the run again"

@@ -150,20 +150,15 @@ class LabelTask(JobTask[Any, Tensor, ClassAnswers]):
         loss = self._counted(of_rows(losses, output), batch, known)
         if not (self.labels.multi or smoothing or self.settings.class_weights):
             return loss
-        return replace(loss, measured=self._measured(output.detach(), batch, known))
-
-    def _measured(self, output: ClassScores, batch: Any, known: Bool[Tensor, " B"]) -> Loss:
-        """The loss as `score` has it: rows and labels count the same, and nothing is spread."""
-        scores = output.flatten(0, -2)
-        labels = batch.labels.repeat_interleave(len(scores) // len(output), 0)
         if self.labels.multi:
-            losses = F.binary_cross_entropy_with_logits(scores, labels, reduction="none").mean(1)
+            plain = F.binary_cross_entropy_with_logits(scores.detach(), labels, reduction="none")
+            losses = plain.mean(1)
         else:
-            losses = F.cross_entropy(scores, labels, reduction="none")
-        real = known.float()
-        if batch.layout.fillers is not None:
-            real = real.masked_fill(batch.layout.fillers, 0.0)
-        return Loss((of_rows(losses, output) * real).sum(), real.sum())
+            losses = F.cross_entropy(scores.detach(), labels, reduction="none")
+        fillers = batch.layout.fillers
+        real = known if fillers is None else known & ~fillers
+        measured = (of_rows(losses, output) * real).sum(), real.sum().float()
+        return replace(loss, measured=Loss(*measured))  # as `score` has it: plain, all count one
 
     def divergence(self, a: ClassScores, b: ClassScores, batch: Any) -> Loss:
         if self.labels.multi:

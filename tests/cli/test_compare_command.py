@@ -7,7 +7,9 @@ from quick import quickly
 from small_files import TINY, reviews, write_csv
 
 from glassformer.cli import main
+from glassformer.cli.compare import tables_within
 from glassformer.runs import compare
+from glassformer.terminal import Terminal
 
 
 @pytest.fixture(autouse=True)
@@ -75,3 +77,33 @@ def test_errors_take_one_line_and_leave_nothing_behind(data, refused, more, mess
 def test_torchrun_is_refused(data, refused, monkeypatch):
     monkeypatch.setattr(compare.processes, "world_size", lambda: 2)
     assert "compare starts processes of its own; drop torchrun" in refused(*words(data))
+
+
+def printed(tables, width):
+    console = Terminal(width=width, color_system=None, force_jupyter=False)
+    with console.capture() as captured:
+        for table in tables:
+            console.print(table)
+    return captured.get()
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_a_narrow_terminal_shows_every_number_in_tables_one_below_another(width):
+    header = ["position", "accuracy", "", "difference from the best", "p", "verdict"]
+    header += ["parameters", "tokens/s", "rows/s", "memory"]
+    rows = [
+        [
+            *(name, "0.912 [0.871, 0.941]", "├──────●──────┤", "-0.020 [-0.051, +0.011]", "0.31"),
+            *("as good as the best", "1,234,567", "45,678", "1,234", "1.2 GB"),
+        ]
+        for name in ("rotary", "sinusoidal")
+    ]
+    tables = tables_within(width, header, rows)
+    shown = printed(tables, width)
+    assert max(map(len, shown.splitlines())) <= width
+    assert "…" not in shown
+    for row in rows:
+        for cell in (*row[:2], *row[3:]):
+            assert cell in shown
+    assert ("├──────●──────┤" in shown) == (width == 200)
+    assert len(tables_within(None, header, rows)) == 1

@@ -242,3 +242,12 @@ def test_help_of_train_answers_at_once_and_without_torch():
         assert done.returncode == 0, done.stderr
         assert "--no-pretrain" in done.stdout
     assert min(times) < 0.8  # of processor time, whatever else the machine does
+
+
+def test_runs_in_subfolders_are_listed_but_what_lies_in_a_run_is_not(tmp_path):
+    for name in ("one", "demo/films", "demo/more/tones", "demo/films/checkpoints/step-1", ".old/x"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "config.toml").write_text('job = "classify"\n')
+    found = [str(run.path.relative_to(tmp_path)) for run in list_runs_in(tmp_path)]
+    assert found == ["demo/films", "demo/more/tones", "one"]
+    assert not list(prunable(tmp_path))

@@ -1,5 +1,6 @@
 """`glassformer compare`: variants of a run under the same budget, side by side."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -7,6 +8,8 @@ from rich.table import Table
 
 from glassformer.cli.options import AsJson, Quiet, with_some_train_options
 from glassformer.terminal import Terminal, print_json
+
+DRAWING = 2  # the column that gives way in a narrow terminal
 
 if TYPE_CHECKING:
     from glassformer.reports.variants import VariantComparison
@@ -64,15 +67,57 @@ def compare(
 
 
 def show_comparison(found: "VariantComparison") -> None:
-    """The table with drawn intervals, the verdict, and where the page is."""
+    """The table with drawn intervals, the verdict, and where the page is.
+
+    In a narrow terminal it is several tables, one below another, and intervals are not drawn.
+    """
     from glassformer.cli.results import print_table
 
-    first, score, *others = found.header()
-    table = Table(first, score, "", *others, title=found.title)
-    for (name, value, *more), drawn in zip(found.rows(), found.drawing(), strict=True):
-        table.add_row(name, value, drawn, *more)
-    print_table(table)
     console = Terminal()
+    first, score, *others = found.header()
+    header = [first, score, "", *others]
+    rows = [
+        [name, value, drawn, *more]
+        for (name, value, *more), drawn in zip(found.rows(), found.drawing(), strict=True)
+    ]
+    width = console.width if console.is_terminal else None
+    for number, table in enumerate(tables_within(width, header, rows)):
+        table.title = found.title if not number else None
+        print_table(table)
     for sentence in (found.verdict(), *found.notes):
         console.say(sentence)
     console.say(f"Page: {found.facts['folder']}/comparison.html")
+
+
+def tables_within(
+    width: int | None, header: Sequence[str], rows: Sequence[list[str]]
+) -> list[Table]:
+    """Tables no wider than a terminal, of these columns: each begins with the first of them.
+
+    Args:
+        width: In characters; None for one table of any width.
+    """
+
+    def table_of(columns: Sequence[int]) -> Table:
+        table = Table(*(header[n] for n in columns))
+        for row in rows:
+            table.add_row(*(row[n] for n in columns))
+        return table
+
+    def grouped(columns: Sequence[int]) -> list[list[int]]:
+        groups, measured = [[0]], Terminal(width=10_000)
+        for column in columns:
+            wider = [*groups[-1], column]
+            if len(groups[-1]) > 1 and measured.measure(table_of(wider)).maximum > (width or 0):
+                wider = [0, column]
+                groups.append(wider)
+            groups[-1] = wider
+        return groups
+
+    every = list(range(1, len(header)))
+    if width is None:
+        return [table_of([0, *every])]
+    groups = grouped(every)
+    if len(groups) > 1:
+        groups = grouped([column for column in every if column != DRAWING])
+    return [table_of(group) for group in groups]

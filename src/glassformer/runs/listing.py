@@ -17,6 +17,8 @@ from glassformer.runs.folder import RunFolder
 from glassformer.runs.lock import is_locked
 from glassformer.runs.new_folder import LEFT_BEHIND
 
+DEEPEST = 3  # levels of subfolders in which runs are looked for
+
 
 @dataclass(frozen=True, slots=True)
 class Listed:
@@ -40,8 +42,8 @@ class Listed:
 
 
 def list_runs_in(home: Path) -> list[Listed]:
-    """The runs directly in a folder, or the folder itself if it is a run."""
-    return [_listed(path) for path in _run_folders(home)]
+    """The runs in a folder and its subfolders, or the folder itself if it is a run."""
+    return [_listed(path) for path in _run_folders(home, DEEPEST)]
 
 
 def prunable(home: Path) -> Iterator[tuple[Path, int]]:
@@ -77,17 +79,30 @@ def _is_intact(folder: RunFolder) -> bool:
         return False
 
 
-def _run_folders(home: Path) -> list[Path]:
+def _run_folders(home: Path, levels: int = 0) -> list[Path]:
+    """The runs in a folder and so many levels of its subfolders, or itself if it is a run."""
     if not home.is_dir():
         raise GlassformerError(f"{home}: no such folder; name the one with the runs")
     if (home / "config.toml").exists():
         return [home]
     try:
-        return sorted(p for p in home.iterdir() if os.path.exists(p / "config.toml"))
+        return sorted(_below(home, levels))
     except OSError as error:
         raise GlassformerError(
             f"{home}: cannot be opened ({error.strerror}); check its permissions"
         ) from None
+
+
+def _below(folder: Path, levels: int) -> Iterator[Path]:
+    """The runs in a folder and so many levels of its subfolders; a run is not searched for more."""
+    for path in folder.iterdir():
+        if os.path.exists(path / "config.toml"):
+            yield path
+        elif levels and path.is_dir() and not path.is_symlink() and not path.name.startswith("."):
+            try:
+                yield from _below(path, levels - 1)
+            except OSError:  # one that may not be opened hides no other
+                continue
 
 
 def _listed(path: Path) -> Listed:

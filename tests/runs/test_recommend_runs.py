@@ -202,3 +202,66 @@ def test_a_planted_taste_is_recovered_with_its_genres(tmp_path):
     centres = np.stack([places[genres == n].mean(0) for n in range(len(WORDS))])
     nearest = np.square(places[:, None] - centres).sum(2).argmin(1)
     assert (nearest == genres).mean() > 0.97
+
+
+def titled(number):
+    return "Same Name" if number in (3, 4) else f"The Film of {number}"
+
+
+@pytest.fixture(scope="module")
+def captioned(tmp_path_factory):
+    """A run of a table with titles beside the ids of the items."""
+    rows = [
+        {"user": row["user"], "movieId": row["item"][5:], "rating": row["rating"]}
+        | {"title": titled(int(row["item"][5:])), "name": f"called {row['user']}"}
+        for row in ratings(times=False)
+    ]
+    options = {
+        "steps": 2,
+        "device": "cpu",
+        "quiet": True,
+        "run": tmp_path_factory.mktemp("x") / "r",
+    }
+    return glassformer.train("recommend", rows, set="task.features=3", **options)
+
+
+def test_items_are_shown_by_their_titles_in_predictions_and_reports(captioned):
+    assert captioned.folder.intake()["columns"]["caption"] == "title"
+    run = glassformer.load(captioned.folder.path, device="cpu")
+    found = run.predict("u4", alternatives=20)
+    names = [one["item"] for one in found.details["items"]]
+    assert [one["caption"] for one in found.details["items"]] == [titled(int(n)) for n in names]
+    shown = [found.text, *(line[5:].partition("\t")[0] for line in found.below)]
+    expected = [f"Same Name [{n}]" if int(n) in (3, 4) else titled(int(n)) for n in names]
+    assert shown == expected
+    [table] = [one for one in run.report["tables"] if one["title"] == "Some rows"]
+    assert all(row[1].startswith(("The Film", "Same Name [")) for row in table["rows"])
+
+
+def test_items_are_found_by_title_and_by_id(captioned):
+    for likes in ("The Film of 7", "the film of  7", "7"):
+        taken = captioned.predict("nobody", likes=[likes], alternatives=20).details["items"]
+        assert "7" not in {one["item"] for one in taken}
+    assert captioned.predict("Same Name [3]", similar=True).details["items"]
+    with pytest.raises(GlassformerError, match="did you mean 'The Film of 7'"):
+        captioned.predict("nobody", likes=["The Flm of 7"])
+
+
+@pytest.mark.parametrize(
+    ("columns", "role", "column"),
+    [
+        (("user_id", "title", "rating"), "item", "title"),  # no other column for the item
+        (("user_id", "movie_id", "rating", "name"), "caption", None),  # that of the user
+    ],
+)
+def test_a_title_is_no_caption_if_it_is_the_item_or_goes_with_users(
+    tmp_path, columns, role, column
+):
+    cells = {"user_id": lambda n: n // 6, "title": lambda n: f"film {n % 6}"}
+    cells |= {"movie_id": lambda n: n % 6, "rating": lambda n: 1 + n % 5}
+    cells |= {"name": lambda n: f"person {n // 6}"}
+    rows = [{name: str(cells[name](n)) for name in columns} for n in range(60)]
+    found = glassformer.doctor(rows, job="recommend", quiet=True)
+    (by_role,) = found.columns.values()
+    assert by_role.get(role) == column
+    assert ("caption" in by_role) is False

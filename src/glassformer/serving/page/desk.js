@@ -161,10 +161,10 @@ function ranking(items) {
   return make(
     "ol",
     { class: "ranking" },
-    items.map(({ item, ...ranked }) => {
+    items.map(({ item, caption, ...ranked }) => {
       const [[name, value]] = Object.entries(ranked);
       const shown = name === "probability" ? percent(value) : value.toFixed(2);
-      return make("li", {}, make("bdi", {}, item), " ", make("span", { class: "quiet" }, shown));
+      return make("li", {}, make("bdi", {}, caption || item), " ", make("span", { class: "quiet" }, shown));
     }),
   );
 }

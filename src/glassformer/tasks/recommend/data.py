@@ -45,12 +45,17 @@ TIME = Role(
     names=("time", "timestamp", "date", "datetime", "unix_review_time", "时间"),
     required=False,
 )
+CAPTION = Role(
+    name="caption",
+    names=("caption", "title", "item_title", "movie_title", "item_name", "product_name", "name"),
+    required=False,
+)
 
 
 class RecommendSchema(Schema):
-    """Who took which item, how it was rated, and when."""
+    """Who took which item, how it was rated, and when; and what people call the item."""
 
-    roles = (USER, ITEM, RATING, TIME)
+    roles = (USER, ITEM, RATING, TIME, CAPTION)
 
     @property
     def noun(self) -> str:
@@ -69,10 +74,22 @@ class RecommendSchema(Schema):
         """As usual; the column of users may also be the group, so that whole users are held out."""
         group = given.get("group", "")
         if given.get("user") != group and not find_by_name([group], [USER]):
-            return super().find_columns(head, given, *more)
-        given = {role: column for role, column in given.items() if role != "group"}
+            return self._with_caption(head, given, super().find_columns(head, given, *more))
+        own = {role: column for role, column in given.items() if role != "group"}
         roles = [role for role in more if role.name != "group"]
-        return super().find_columns(head, {"user": group, **given}, *roles) | {"group": group}
+        found = super().find_columns(head, {"user": group, **own}, *roles)
+        return self._with_caption(head, given, found) | {"group": group}
+
+    def _with_caption(
+        self, head: Sequence[Row], given: Mapping[str, str], found: Columns
+    ) -> Columns:
+        """The columns, without a guessed caption that goes with users, or not with items."""
+        caption = found.get("caption")
+        if caption is None or "caption" in given:
+            return found
+        if goes_with(head, found["item"], caption) and not goes_with(head, found["user"], caption):
+            return found
+        return {role: column for role, column in found.items() if role != "caption"}
 
     def sample(self, row: Row, columns: Columns) -> tuple[Sample, str]:
         sample, fault = super().sample(row, columns)
@@ -105,6 +122,14 @@ class RecommendSchema(Schema):
             *([NeededValue("rating", UNRATED)] if task.feedback == "explicit" else ()),
             *([NeededValue("time", UNTIMED)] if task.method == "sasrec" else ()),
         ]
+
+
+def goes_with(head: Sequence[Row], column: str, other: str) -> bool:
+    """Whether rows with the same value in a column have the same in another."""
+    values: dict[str, set[str]] = {}
+    for row in head:
+        values.setdefault(str(row[column]), set()).add(str(row[other]))
+    return all(len(some) == 1 for some in values.values())
 
 
 FAULTS = {

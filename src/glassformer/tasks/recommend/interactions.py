@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -23,24 +23,30 @@ class RawRows:
 
     Attributes:
         times: In seconds; None if a sample has none.
+        captions: What the items are called, by item, as far as the rows say.
     """
 
     users: Sequence[str]
     items: Sequence[str]
     ratings: Sequence[float | None]
     times: Float[np.ndarray, " rows"] | None
+    captions: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, samples: Samples) -> "RawRows":
         """The values of some samples."""
         users, items, ratings, times = list[str](), list[str](), [], []
+        captions: dict[str, str] = {}
         for sample in samples:
             users.append(sample["user"])
             items.append(sample["item"])
             ratings.append(sample.get("rating"))
             times.append(sample.get("time"))
+            if sample.get("caption"):
+                captions.setdefault(sample["item"], sample["caption"])
         timed = None not in times
-        return cls(users, items, ratings, np.array(times, dtype=np.float64) if timed else None)
+        found = np.array(times, dtype=np.float64) if timed else None
+        return cls(users, items, ratings, found, captions)
 
     @property
     def order(self) -> Float[np.ndarray, " rows"]:

@@ -1,6 +1,7 @@
 """Users and items by name."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -44,23 +45,69 @@ class Numbered:
 
 
 class Names:
-    """The users and items of the training rows."""
+    """The users and items of the training rows.
 
-    def __init__(self, users: Iterable[str], items: Iterable[str]) -> None:
+    Attributes:
+        captions: What people call each item; empty if the rows do not say.
+
+    Args:
+        captions: By item.
+    """
+
+    def __init__(
+        self,
+        users: Iterable[str],
+        items: Iterable[str],
+        captions: Mapping[str, str] | None = None,
+    ) -> None:
         self.users, self.items = Numbered([*users]), Numbered([*items])
+        self.captions = [(captions or {}).get(name, "") for name in self.items.names]
+        if not any(self.captions):
+            self.captions = []
+
+    @cached_property
+    def shown(self) -> Sequence[str]:
+        """What each item is called in answers: its caption, with its name if others share it."""
+        if not self.captions:
+            return self.items.names
+        counts = Counter(self.captions)
+        return [
+            caption
+            if counts[caption] == 1 and caption
+            else f"{caption} [{name}]"
+            if caption
+            else name
+            for name, caption in zip(self.items.names, self.captions, strict=True)
+        ]
+
+    @cached_property
+    def _called(self) -> Numbered:
+        return Numbered(self.shown)
+
+    def find_item(self, given: str) -> int:
+        """The number of an item by its name or its caption, or UNKNOWN."""
+        number = self.items.find(given)
+        return self._called.find(given) if number == UNKNOWN and self.captions else number
+
+    def near_item(self, given: str) -> str:
+        """A question that names a similar item, if there is one."""
+        return self._called.near(given) or self.items.near(given)
 
     def save(self, folder: Path) -> None:
         """Write them into the folder of a run."""
         values = {"users": self.users.names, "items": self.items.names}
-        write_json(values, folder / FILE)
+        more = {"captions": self.captions} if self.captions else {}
+        write_json(values | more, folder / FILE)
 
     @classmethod
     def load(cls, folder: Path) -> "Names":
         """What `save` wrote."""
         found = read_json(folder / FILE)
         try:
-            return cls(found["users"], found["items"])
-        except (KeyError, TypeError):
+            captions = found.get("captions") or [""] * len(found["items"])
+            called = dict(zip(found["items"], captions, strict=True))
+            return cls(found["users"], found["items"], called)
+        except (KeyError, TypeError, ValueError):
             raise GlassformerError(
                 f"{folder / FILE}: does not list users and items; copy the run again"
             ) from None

@@ -138,13 +138,21 @@ class RecommendPredictor(Predictor[RecommendTask, str], NameReader):
         *,
         known: bool = True,
     ) -> Prediction:
-        names = self.task.names.items.names
-        items = [{"item": names[n], name: round(float(values[n]), 4)} for n in best]
-        below = [f"  or {names[n]}\t{values[n]:.3f}" for n in best[1:] if self.shown]
+        names, shown = self.task.names.items.names, self.task.names.shown
+        captions = self.task.names.captions
+        items = [
+            {
+                "item": names[n],
+                **({"caption": captions[n]} if captions else {}),
+                name: round(float(values[n]), 4),
+            }
+            for n in best
+        ]
+        below = [f"  or {shown[n]}\t{values[n]:.3f}" for n in best[1:] if self.shown]
         details = {name: items[0][name], "items": items, "known_user": known}
         if name == "similarity":
             del details["known_user"]
-        return Prediction(names[best[0]], min(1.0, confidence), details, below=below)
+        return Prediction(shown[best[0]], min(1.0, confidence), details, below=below)
 
     def _chance(self, score: float, value: float) -> float:
         """The probability that the user likes the first item, or takes it next."""
@@ -160,7 +168,7 @@ class RecommendPredictor(Predictor[RecommendTask, str], NameReader):
         if self.picture is not None:
             features = self.task.method.features(model)[:, :2]
             counts = self.task.histories.item_counts(len(features))
-            draw_items(features, self.task.names.items.names, counts, best, known, self.picture)
+            draw_items(features, self.task.names.shown, counts, best, known, self.picture)
 
     def _user(self, given: str) -> tuple[int, History]:
         """The number of a user and what they took; a new one needs some items."""
@@ -175,10 +183,10 @@ class RecommendPredictor(Predictor[RecommendTask, str], NameReader):
         return user, history.then(self.likes.items, self.likes.ratings)
 
     def _item(self, given: str) -> int:
-        items = self.task.names.items
-        found = items.find(given)
+        names = self.task.names
+        found = names.find_item(given)
         if found == UNKNOWN:
-            near = items.near(given) or "; name one as it is there"
+            near = names.near_item(given) or "; name one as it is there"
             raise GlassformerError(f"{given!r} is no item of the training rows{near}")
         return found
 
@@ -186,7 +194,7 @@ class RecommendPredictor(Predictor[RecommendTask, str], NameReader):
         """An item, and how it is rated: as given after =, or as the best."""
         best = self.task.settings.highest if self.task.explicit else None
         best = np.nan if best is None else best
-        if self.task.names.items.find(given) == UNKNOWN and "=" in given:
+        if self.task.names.find_item(given) == UNKNOWN and "=" in given:
             name, _, typed = given.rpartition("=")
             rating, settings = number_of(typed), self.task.settings
             if rating is None or not self.task.explicit:

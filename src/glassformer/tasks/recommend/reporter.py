@@ -56,7 +56,7 @@ class RecommendReporter(Reporter[RecommendTask, Recommended]):
         ]
 
     def sections(self, answers: Recommended, samples: Sequence[Sample]) -> Sections:
-        held_out, names = self.task.samples, self.task.names.items.names
+        held_out, names = self.task.samples, self.task.names.shown
         assert held_out is not None
         numbers, rows = self.task.held_out(self._split).numbers, []
         for row in evenly(len(answers.rows))[:SHOWN]:
@@ -65,13 +65,20 @@ class RecommendReporter(Reporter[RecommendTask, Recommended]):
             rated = [f"{answers.ratings[row]:g}", f"{answers.predicted[row]:.2f}"]
             rows.append(
                 (
-                    *(sample["user"], sample["item"], *(rated if self.task.explicit else ())),
+                    *(sample["user"], self._called(sample), *(rated if self.task.explicit else ())),
                     *(f"{answers.ranks[row]:g}", "; ".join(first)),
                 )
             )
         rated_header = ("rating", "predicted") if self.task.explicit else ()
         header = ("user", "item", *rated_header, "rank", "first three")
         return Sections(tables=[Table(title=SOME_ROWS, header=header, rows=rows)])
+
+    def _called(self, sample: Sample) -> str:
+        """What the item of a sample is called."""
+        number = self.task.names.items.numbers.get(sample["item"])
+        if number is None:  # training does not have it
+            return str(sample.get("caption") or sample["item"])
+        return self.task.names.shown[number]
 
     @property
     def _split(self) -> str:

@@ -102,9 +102,10 @@ class RecommendTask(JobTask[Any, Any, Recommended]):
         refuse_untimed(settings, raw)
         splits, _ = raw.usable(samples, settings)
         train = np.flatnonzero(splits == SPLITS.index("train"))
-        names = Names(
-            *(sorted({column[n] for n in train.tolist()}) for column in (raw.users, raw.items))
+        users, items = (
+            sorted({column[n] for n in train.tolist()}) for column in (raw.users, raw.items)
         )
+        names = Names(users, items, raw.captions)
         refuse_few(names)
         names.save(folder)
         found = raw.numbers(names)

@@ -118,8 +118,8 @@ def test_items_are_similar_to_those_that_the_same_users_like(run):
 @pytest.mark.parametrize(
     ("given", "options", "message"),
     [
-        ("u99", {}, "'u99' is no user of the training rows; did you mean 'u9'. For a new one, na"),
-        ("Zoë", {}, "'Zoë' is no user of the training rows; for a new one, name some items with"),
+        ("u99", {}, "'u99' is no user of the training rows; did you mean 'u9'. For a new one, gi"),
+        ("Zoë", {}, "'Zoë' is no user of the training rows; for a new one, give items that"),
         ("me", {"likes": ["itm 2"]}, "'itm 2' is no item of the training rows; did you mean 'item"),
         ("me", {"likes": ["Ω"]}, "'Ω' is no item of the training rows; name one as it is there"),
         ("me", {"likes": ["item 2=9"]}, "ratings go from 1.5 to 4.5; give one of these"),

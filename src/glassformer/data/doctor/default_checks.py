@@ -155,8 +155,7 @@ class RepeatedSamples(Check):
                 right = self._majority(places)
                 drop |= {
                     self.numbers[place]: "conflicting label"
-                    for place in places
-                    if place not in right
+                    for place in {*places}.difference(right)
                 }
                 places = right
             last = max((self.splits[place] for place in places), default=0)

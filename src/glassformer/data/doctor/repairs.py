@@ -4,7 +4,7 @@ Checks say how to correct the value of a role (`Check.corrections`); every chang
 the row and the line it was made in.
 """
 
-import unicodedata
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,8 +15,8 @@ from glassformer.data.doctor.reading import Source
 from glassformer.data.rows import Row
 from glassformer.wording import counted, shortened
 
-KEPT = "\n\t"  # of the control characters, in the middle of a text
-INVISIBLE = "\ufeff\u200b\u2060"  # byte order marks and other characters without a width
+# Control characters, but for line ends and tabs; byte order marks and others without a width.
+STRAY = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\u200b\u2060]")
 
 Correction = Callable[[Any], Any]
 
@@ -96,15 +96,8 @@ def tidied(value: Any) -> Any:
         return [tidied(item) for item in value]
     if not isinstance(value, str) or (value.isprintable() and value == value.strip()):
         return value
-    tidy = "".join(filter(is_wanted, value)).strip()
+    tidy = STRAY.sub("", value).strip()
     return value if value == f"{tidy}\n" else tidy
-
-
-def is_wanted(character: str) -> bool:
-    """Whether a character belongs into a text."""
-    if character in KEPT or character.isprintable():
-        return True
-    return unicodedata.category(character) != "Cc" and character not in INVISIBLE
 
 
 class StrayCharacters(Check):

@@ -7,6 +7,7 @@ characters if texts are so short that characters will be the tokens.
 import re
 from array import array
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 
@@ -156,6 +157,7 @@ def is_spaced(word: str) -> bool:
     return _unspaced(word) is None
 
 
+@lru_cache(maxsize=16)  # equal rows often stand together
 def count_tokens(text: str) -> int:
     """The number of words and punctuation marks.
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -174,6 +175,7 @@ def content_of(value: str) -> str:
         return value
 
 
+@lru_cache(maxsize=16)  # a row is looked at more than once, and equal rows often stand together
 def text_key(text: str, *, in_simplified: bool) -> str:
     """A key that is equal for texts that are the same up to normalisation.
 

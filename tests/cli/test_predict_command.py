@@ -90,16 +90,24 @@ def test_a_text_of_which_nothing_is_known_gets_no_confident_label(run, tmp_path,
     assert f"no answer (?): {unknown['reason']}" in err
 
 
-def test_a_text_that_is_the_name_of_a_file_asks_whether_its_lines_are_meant(
-    run, tmp_path, monkeypatch, capsys
-):
+def test_a_file_in_place_of_a_text_is_read_and_said(run, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write_lines(tmp_path / "few.csv", ["text", "a great film"])
-    assert predict(run, "few.csv") == 1
+    assert predict(run, "@few.csv") == 0
+    answers = capsys.readouterr().out
+    assert predict(run, "few.csv") == 0
+    out, err = capsys.readouterr()
+    assert out == answers
+    assert "glassformer: reading the file few.csv, as @few.csv does" in err
+
+
+def test_a_word_that_is_also_the_name_of_a_file_is_refused(run, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_lines(tmp_path / "film", ["a great film"])
+    assert predict(run, "film") == 1
     out, err = capsys.readouterr()
     assert out == ""
-    assert "few.csv is a file, but the inputs are texts; did you mean @few.csv?" in err
-    assert predict(run, "@few.csv") == 0
+    assert "film is a file, but the inputs are texts; write @film for its lines" in err
 
 
 def test_several_texts_get_an_answer_each_in_order(run, texts, capsys):

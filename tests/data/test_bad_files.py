@@ -389,3 +389,9 @@ def test_pipes_and_links_in_circles_do_not_hang(tmp_path):
             list(read_rows(tmp_path))
         assert str(error.value).startswith(f"{tmp_path / 'link'}: {words}")
         (tmp_path / "link").unlink()
+
+
+@pytest.mark.parametrize("content", [b"PK\x03\x04\0\0", b"\xd0\xcf\x11\xe0\0", b"<html><table>"])
+def test_a_workbook_is_refused_with_what_to_do(tmp_path, content):
+    line = complaint(written(tmp_path / "x.xls", content))
+    assert "x.xls: a workbook, which is not read; open it in a spreadsheet program and save" in line

@@ -56,11 +56,13 @@ def test_a_folder_of_recordings_for_each_label_is_learned_and_reported(run):
     assert not any("retraining" in note for note in report["notes"])
 
 
-def test_a_table_in_place_of_a_recording_asks_for_what_is_meant(run, tmp_path, monkeypatch, capsys):
+def test_a_table_in_place_of_a_recording_is_read_and_said(run, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    Path("clips.csv").write_text("path\n0.wav\n")
-    assert main(["predict", str(run / "run"), "clips.csv"]) == 1
-    assert "clips.csv is a table; did you mean @clips.csv?" in capsys.readouterr().err
+    Path("clips.csv").write_text(f"path,label\n{run / 'data' / 'c' / 'c3.wav'},c\n")
+    assert main(["predict", str(run / "run"), "clips.csv"]) == 0
+    out, err = capsys.readouterr()
+    assert out == "c\n"
+    assert "reading the file clips.csv, as @clips.csv does" in err
 
 
 def test_labels_of_paths_of_samples_and_of_a_table_are_predicted(run, capsys):
@@ -76,7 +78,8 @@ def test_labels_of_paths_of_samples_and_of_a_table_are_predicted(run, capsys):
     (run / "rows.csv").write_text("\n".join(["clip,kind", *rows]), encoding="utf-8")
     scores = trained.evaluate(run / "rows.csv", columns="path=clip,label=kind").scores
     assert scores["accuracy"].value == 1.0
-    assert main(["predict", str(run / "run"), f"@{run / 'rows.csv'}"]) == 0
+    named = ["--columns", "path=clip"]
+    assert main(["predict", str(run / "run"), f"@{run / 'rows.csv'}", *named]) == 0
     assert [line.split("\t")[0] for line in capsys.readouterr().out.splitlines()] == [*LABELS]
 
 

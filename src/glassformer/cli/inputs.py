@@ -83,25 +83,32 @@ def given_inputs(inputs: Iterable[str], run: "Run", reading: Reading) -> Iterato
     for number, given in enumerate(inputs, start=1):
         if not given.startswith("@") or given == "@":
             parsed = run.predictor.parse(_unicode(given, f"input {number}"))
-            refuse_file_name(given, parsed)
-            yield [Placed("", parsed)]
-        elif reading.is_table(Path(given[1:])):
+            if not is_meant_as_file(given, parsed):
+                yield [Placed("", parsed)]
+                continue
+            print_line(f"glassformer: reading the file {given}, as @{given} does", stderr=True)
+            given = f"@{given}"
+        if reading.is_table(Path(given[1:])):
             yield _from_table(Path(given[1:]), run, reading)
         else:
             yield _from_lines(Path(given[1:]), run)
 
 
-def refuse_file_name(given: str, parsed: Any) -> None:
-    """Refuse a name where most likely the lines of that file are meant: a text, or a table."""
+def is_meant_as_file(given: str, parsed: Any) -> bool:
+    """Whether the rows or lines of a file are meant: it is a table, or the inputs are texts.
+
+    A single word that is also the name of a file may be meant as a text, so it is refused.
+    """
     from glassformer.data.sources.formats import is_table
 
-    if isinstance(parsed, str) and _is_file(given):
+    if not _is_file(given):
+        return False
+    if isinstance(parsed, str) and not Path(given).suffix:
         raise GlassformerError(
-            f"{given} is a file, but the inputs are texts; did you mean @{given}? A text that is "
-            f"also the name of a file can be sent through standard input"
+            f"{given} is a file, but the inputs are texts; write @{given} for its lines, or send a "
+            f"text that is also the name of a file through standard input"
         )
-    if _is_file(given) and is_table(Path(given)):
-        raise GlassformerError(f"{given} is a table; did you mean @{given}?")
+    return isinstance(parsed, str) or is_table(Path(given))
 
 
 def _is_file(name: str) -> bool:

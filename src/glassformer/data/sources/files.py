@@ -34,6 +34,8 @@ MAGIC: dict[bytes, str] = {
     b"SQLite format 3\0": "a database; export the table as CSV",
 }
 
+WORKBOOKS = {".xls", ".xlsx", ".xlsm", ".ods"}  # which may also be CSV, or markup, by mistake
+
 
 def kind_of(path: Path) -> str:
     """'file' or 'folder'; anything else, or a missing path, is refused."""
@@ -114,6 +116,14 @@ def reason(error: Exception) -> str:
 
 
 def _refuse_known_binaries(path: Path, head: bytes) -> None:
+    markup = head.lstrip()[:1] == b"<"
+    if path.suffix.lower() in WORKBOOKS and (
+        markup or head.startswith((b"PK", b"\xd0\xcf\x11\xe0"))
+    ):
+        raise GlassformerError(
+            f"{path}: a workbook, which is not read; open it in a spreadsheet program and save the "
+            f"sheet as CSV"
+        )
     for magic, words in MAGIC.items():
         if head.startswith(magic):
             what, _, remedy = words.partition("; ")

@@ -26,6 +26,7 @@ ELSEWHERE = {
     "site/home.zh.md": "index.zh.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security-policy.md",
     "benchmarks/README.md": "benchmarks.md",
     "benchmarks/cost.png": "cost.png",
     "examples/README.md": "examples.md",

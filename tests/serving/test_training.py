@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
+import torch
 from small_served import Served, refusal, wait_until
 
 from glassformer.runs.in_training import POINTS, RunInTraining, is_in_training, thinned_curves
@@ -66,7 +67,9 @@ def test_a_run_in_training_is_watched_and_then_served(runs, tmp_path):
 @pytest.mark.parametrize("name", ["words", "reviews", "bottles", "speech", "gaps"])
 def test_the_newest_checkpoint_answers_for_validation_rows(runs, tmp_path, name):
     run = RunInTraining(begun_run(runs[name], tmp_path / name), "cpu")
+    before = torch.get_rng_state()
     run.answer()
+    assert torch.equal(torch.get_rng_state(), before)
     assert run.samples
     for sample in run.samples:
         (answer,) = sample["answers"]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from glassformer.config import MachineConfig
 from glassformer.data.samples import Sample, Samples
@@ -107,7 +108,8 @@ class RunInTraining:
         config = folder.config()
         task = folder.open_task(config, folder.data)
         machine = choose_machine(MachineConfig(device=self.device))
-        model = fresh_model(task, config.seed)
+        with torch.random.fork_rng(devices=[]):  # a reader's own random numbers stay as they are
+            model = fresh_model(task, config.seed)
         load_weights(model, checkpoint_weights(folder.checkpoints, step), "the checkpoint")
         rows = validation_samples(folder)
         predictor: Any = JOBS[config.job].predictor(task)

@@ -35,8 +35,9 @@ class Source(ABC):
 class Worker:
     """Runs what is posted, and the steps of active sources, in its thread.
 
-    Models are never called by two threads at a time: the event loop calls one only while all that
-    was posted is done. One thread writes each of the two counts.
+    Models that are served are never called by two threads at a time: the event loop calls one only
+    while all that was posted is done. (A run in training answers its few rows in another thread,
+    with a model of its own, since that would hold up others.) One thread writes each of the counts.
     """
 
     def __init__(self) -> None:

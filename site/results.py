@@ -87,9 +87,9 @@ def row(name: str, known: dict[str, Any]) -> str:
     result = read_recipe(name).result
     if result is None:
         raise ValueError(f"recipe {name} has no measured result")
-    value, low, high, baseline = (
-        written(result.score, x) for x in (result.value, result.low, result.high, result.baseline)
-    )
+    value, baseline = (written(result.score, x) for x in (result.value, result.baseline))
+    ends = [written(result.score, x) for x in result.interval or ()]
+    between = f" [{', '.join(ends)}]" if ends else ""
     machine = result.machine.split(",")[0]
     busy = "\\*" if any(word in result.machine for word in BUSY) else ""
     rival = f"{baseline}; {known['rival']}" if "rival" in known else baseline
@@ -97,7 +97,7 @@ def row(name: str, known: dict[str, Any]) -> str:
         f"`{name}`{MARKS.get(known.get('rows', ''), '')}",
         known["task"],
         SCORES[result.score],
-        f"**{value}** [{low}, {high}]",
+        f"**{value}**{between}",
         rival,
         known.get("published", ""),
         f"{machine}, {result.minutes:g} min{busy}",

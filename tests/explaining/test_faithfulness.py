@@ -45,9 +45,9 @@ class Additive(Subject):
 
 @pytest.fixture(scope="module")
 def found():
-    *counts, (rows, result) = measure(map(Additive, range(99)), rows=11)
-    assert [count for count, _ in counts] == [*range(1, 12)]
-    assert rows == result.rows == 11
+    *counts, (rows, result) = measure(map(Additive, range(99)), rows=31)
+    assert [count for count, _ in counts] == [*range(1, 32)]
+    assert rows == result.rows == 31
     return result
 
 
@@ -60,6 +60,15 @@ def test_the_right_order_is_better_than_chance(found):
 def test_an_order_without_reason_is_no_better_than_chance(found):
     assert found.verdict("gradient_norm").startswith(("no better than chance", "worse than"))
     assert "is more faithful" in found.verdict("gradient_norm")
+
+
+def test_few_inputs_give_no_interval_and_no_verdict(found):
+    *_, (_, few) = measure(map(Additive, range(99)), rows=9)
+    assert (few.methods["occlusion"].low, few.methods["occlusion"].high) == (None, None)
+    why = "too few inputs for a verdict: 9, of at least 30"
+    assert few.verdict("occlusion") == f"faithfulness not known: {why}"
+    kept_before = Faithfulness(rows=9, methods=found.methods)
+    assert kept_before.verdict("occlusion") == few.verdict("occlusion")
 
 
 def test_methods_that_need_attention_are_left_out_without_any(found):

@@ -3,6 +3,10 @@
 The full matrix runs in `make test-all`; one small case of each kind runs always.
 """
 
+import importlib.util
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -11,8 +15,23 @@ from glassformer.metrics.calibration_error import calibration_error
 from glassformer.metrics.classification import f1_counts
 from glassformer.metrics.paired import share_difference
 from glassformer.metrics.ratios import rate_score, share_score
+from glassformer.metrics.units import LEAST, Units
 
 QUICK, FULL = 200, 1000
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "coverage.py"
+
+
+def simulation():
+    """The script that measures coverage by the number of units."""
+    spec = importlib.util.spec_from_file_location("simulated_coverage", SCRIPT)
+    found = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = found
+    spec.loader.exec_module(found)
+    return found
+
+
+SIMULATED = simulation()
+TABLE = {(row.score, row.unit): row for row in SIMULATED.ROWS_OF_TABLE}
 
 
 def coverage(score, truth, trials):
@@ -35,7 +54,9 @@ def of_groups(groups, size, correlation, chance, trials):
     def score(rng):
         sizes, weight = rng.integers(1, 2 * size, groups), (1 - correlation) / correlation
         chances = rng.beta(chance * weight, (1 - chance) * weight, groups)
-        return share_score(rng.binomial(sizes, chances), sizes)
+        owner = np.repeat(np.arange(groups), sizes)
+        right = rng.random(len(owner)) < chances[owner]
+        return share_score(right, np.ones(len(owner)), units=Units("group", owner))
 
     return coverage(score, chance, trials)
 
@@ -125,7 +146,7 @@ def test_shares_are_covered(rows, chance):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("groups", [5, 31, 101])
+@pytest.mark.parametrize("groups", [15, 31, 101])
 @pytest.mark.parametrize("size", [3, 19])
 @pytest.mark.parametrize("correlation", [0.01, 0.1, 0.5])
 @pytest.mark.parametrize("chance", [0.5, 0.9, 0.98])
@@ -160,3 +181,58 @@ def test_differences_are_covered(rows, gained, lost):
 @pytest.mark.parametrize("rows", [30, 53, 211, 997, 5003])
 def test_calibration_errors_are_covered(kind, rows):
     assert of_calibration_error(kind, rows, FULL) > 0.93
+
+
+def published():
+    """The lines of the table in the documentation, by score and unit."""
+    text = SIMULATED.DOCS.read_text(encoding="utf-8")
+    table = text.partition(SIMULATED.BEGIN)[2].partition(SIMULATED.END)[0].strip()
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+    return {(line[0], line[1]): line[2:] for line in lines[2:]}
+
+
+def test_intervals_are_shown_from_the_numbers_of_units_that_the_table_gives():
+    lines = published()
+    assert lines.keys() == TABLE.keys()
+    needed = {}
+    for key, (*cells, _alarms, from_) in lines.items():
+        row, shares = TABLE[key], [round(float(cell) / 100, 3) for cell in cells]
+        found = SIMULATED.least(row.kind, dict(zip(SIMULATED.COUNTS, shares, strict=True)))
+        assert from_ == str(found), key
+        side = row.kind, "groups" if row.grouped else "rows"
+        needed[side] = max(needed.get(side, 0), found)
+    for (kind, side), count in needed.items():
+        assert getattr(LEAST[kind], side) == count, (kind, side)
+    assert {kind for kind, _ in needed} == LEAST.keys()
+
+
+def test_false_alarms_are_as_rare_as_they_should_be():
+    assert all(float(line[-2]) <= 7.5 for line in published().values() if line[-2])
+
+
+@pytest.mark.parametrize(
+    ("score", "unit", "count"),
+    [
+        ("accuracy, exact match", "groups", 20),
+        ("bits per byte, loss, perplexity", "rows", 5),
+        ("RMSE", "groups", 10),
+        ("difference of accuracy, exact match", "groups", 20),
+    ],
+)
+def test_intervals_of_few_documents_groups_and_users_hold_the_truth(score, unit, count):
+    held, alarms = SIMULATED.measured(TABLE[score, unit], count, trials=QUICK)
+    assert 0.88 <= held <= 1
+    assert alarms is None or alarms <= 0.1
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("key", TABLE, ids=" by ".join)
+def test_every_interval_that_is_shown_holds_the_truth(key):
+    row = TABLE[key]
+    fewest = LEAST[row.kind].groups if row.grouped else LEAST[row.kind].rows
+    counts = [count for count in SIMULATED.COUNTS if count >= fewest]
+    for count in (counts[0], counts[len(counts) // 2], counts[-1]):
+        held, alarms = SIMULATED.measured(row, count, trials=500)
+        assert held >= 0.895, count
+        assert held <= 0.995 or row.kind in SIMULATED.WIDE, count
+        assert alarms is None or alarms <= 0.085, count

@@ -12,6 +12,7 @@ from glassformer.metrics.paired import (
     randomisation_test,
     sign_test,
 )
+from glassformer.metrics.units import ROWS as ROWS_ALONE, Units
 
 ROWS = 401
 
@@ -49,14 +50,37 @@ def test_identical_systems_differ_by_chance():
 
 
 def test_wins_losses_and_ties_are_counted():
-    first = np.array([1, 1, 1, 0, 0, 1, 0], dtype=bool)
-    second = np.array([0, 0, 1, 0, 1, 0, 0], dtype=bool)
+    first = np.array([1, 1, 1, 0, 0, 1, 0] * 3, dtype=bool)
+    second = np.array([0, 0, 1, 0, 1, 0, 0] * 3, dtype=bool)
     found = paired_test(first, second)
-    assert (found.wins, found.losses, found.ties) == (3, 1, 3)
+    assert (found.wins, found.losses, found.ties) == (9, 3, 9)
     assert found.difference.value == pytest.approx(2 / 7)
     assert "+0.286" in str(found)
-    assert "3 better, 1 worse, 3 the same" in str(found)
+    assert "9 better, 3 worse, 9 the same" in str(found)
     assert found.as_values()["p_value"] == found.p_value
+
+
+def test_too_few_rows_have_no_p_value_and_the_comparison_says_why():
+    found = paired_test(np.ones(7, dtype=bool), np.zeros(7, dtype=bool))
+    why = "too few rows for a comparison: 7, of at least 15"
+    assert (found.p_value, found.difference.interval, found.reason) == (None, None, why)
+    assert str(found) == f"+1.000 ({why}); 7 better, 0 worse, 0 the same"
+    values = found.as_values()
+    assert (values["p_value"], values["reason"]) == (None, why)
+    assert values["difference"]["interval"] is None
+
+
+def test_rows_of_one_group_count_as_one():
+    random, owner = np.random.default_rng(7), np.repeat(np.arange(20), 20)
+    alarms = {"rows": 0, "groups": 0}
+    for _ in range(60):
+        chances = random.beta(3.2, 0.8, (2, 20))[:, owner]  # the first is better in some groups
+        first, second = random.random((2, 400)) < chances
+        by_row, by_group = (paired_test(first, second, u) for u in (ROWS_ALONE, Units("g", owner)))
+        assert by_group.difference.value == pytest.approx(by_row.difference.value)
+        alarms["rows"] += by_row.p_value < 0.05
+        alarms["groups"] += by_group.p_value < 0.05
+    assert alarms["groups"] <= 7 < alarms["rows"]
 
 
 def test_which_system_comes_first_turns_the_sign_and_nothing_else():

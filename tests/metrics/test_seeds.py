@@ -4,16 +4,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from glassformer.metrics.intervals import Score
+from glassformer.metrics.intervals import Estimate, Score, deviations, tail
 from glassformer.metrics.paired import Comparison, paired_test
 from glassformer.metrics.seeds import (
-    Estimate,
     adjusted,
     correlation_of,
-    deviations,
     over_seeds,
     paired_over_seeds,
-    tail,
 )
 
 

@@ -34,15 +34,18 @@ def run(tmp_path_factory):
 def test_its_report_has_bits_per_byte(run):
     scores = run.report["scores"]["this model"]
     assert {*scores} == {"bits_per_byte", "perplexity", "loss"}
-    assert 0 < scores["bits_per_byte"]["low"] <= scores["bits_per_byte"]["value"] < 9
+    assert 0 < scores["bits_per_byte"]["value"] < 9
+    for score in scores.values():
+        assert (score["interval"], score["reason"]) == (None, "one document: no interval")
+    why = "bits per byte, perplexity, loss: one document: no interval."
+    assert why in run.report["notes"]
     assert run.config.data.tokenizer.kind == "characters"
 
 
 def test_its_report_counts_what_it_was_compared_on_and_chosen_by(run, tmp_path):
     verdict = run.report["notes"][0]
-    assert verdict.startswith(
-        "No significant difference from the baseline (n-gram): over 1 kilobyte"
-    )
+    assert verdict.startswith("No verdict against the baseline (n-gram): over 1 document, ")
+    assert verdict.endswith(" (one document: no comparison).")
     (tmp_path / "some.txt").write_text(TEXT[:999])
     options = {"set": SMALL, "steps": 1, "device": "cpu", "quiet": True}
     few = train("generate", tmp_path / "some.txt", run=tmp_path / "run", **options)
@@ -98,7 +101,7 @@ def test_characters_without_a_token_are_reported_and_do_not_change_the_bytes(run
     options = {"set": spelt, "steps": 1, "device": "cpu", "quiet": True}
     other = train("generate", bottles, run=tmp_path / "other", **options)
     found = run.evaluate(tmp_path / "russian.txt", against=other).comparison["bits_per_byte"]
-    assert found.wins + found.losses + found.ties == -(-len(text.encode()) // 1024)
+    assert found.wins + found.losses + found.ties == 1  # document
 
 
 def test_a_run_of_another_kind_is_continued_from_as_it_is(run, tmp_path):

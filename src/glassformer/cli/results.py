@@ -11,7 +11,14 @@ from glassformer import processes
 from glassformer.data.columns import columns_line
 from glassformer.metrics.paired import Comparison
 from glassformer.reports.record import SOME_ROWS
-from glassformer.reports.wording import BASELINE_AHEAD, BASELINE_WINS, chance, score_rows, written
+from glassformer.reports.wording import (
+    BASELINE_AHEAD,
+    BASELINE_WINS,
+    chance,
+    difference,
+    score_rows,
+    written,
+)
 from glassformer.runs.display import in_bytes
 from glassformer.runs.evaluation import Evaluation
 from glassformer.runs.folder import read_json
@@ -22,7 +29,7 @@ from glassformer.terminal import Terminal, print_json, printable
 from glassformer.wording import counted
 
 ADVICE = (BASELINE_WINS, BASELINE_AHEAD)  # how notes begin that are shown last
-Ends = Mapping[str, float | None]  # value, low, high; None for NaN
+Ends = Mapping[str, Any]  # value, low, high; None for NaN; the reason for no interval
 Scores = Mapping[str, Ends]
 
 
@@ -135,10 +142,8 @@ def row_table(table: Mapping[str, Any]) -> Table:
 
 def _compared(name: str, found: Comparison) -> str:
     """The difference of two runs in one score, with its p-value and row counts."""
-    gap = found.difference
-    value, low, high = (written(name, end, "+") for end in (gap.value, gap.low, gap.high))
     rows = f"{found.wins:,} better, {found.losses:,} worse, {found.ties:,} the same"
-    return f"{value} [{low}, {high}], {chance(found.p_value)}; {rows}"
+    return f"{difference(name, found.difference)}, {found.reason or chance(found.p_value)}; {rows}"
 
 
 def _names(run: Run, other: Run | None) -> tuple[str, str]:

@@ -110,18 +110,20 @@ def open_rows(name: str, config: DataConfig, schema: Schema, source_split: str) 
     """Open a source, and find its columns in its first rows.
 
     Args:
-        source_split: The split of the source. Rows are held out of `train` only, so groups matter
-            only there.
+        source_split: The split of the source. Rows are held out of `train` only, by groups; in
+            others, groups are the units of intervals, where the column is there.
     """
     rows, given, more = rows_of(name, config, schema), dict(config.columns), [SPLIT]
     head = list(islice(rows, LOOKED_AT))
-    group = config.group or given.get("group") or _default_group(name)
-    for role in ("group", "split") if source_split != "train" else ():
-        given.pop(role, None)
+    group = config.group or given.pop("group", None) or _default_group(name)
     if source_split == "train":
         group = group or schema.group_column(name, config)
         group = group or _group_by_name(name, config, schema, head)
-        given, more = (given | {"group": group}, [GROUP, SPLIT]) if group else (given, more)
+    else:
+        given.pop("split", None)
+        group = group if any(group in row.values for row in head) else None
+        group = group or _group_by_name(name, config, schema, head)
+    given, more = (given | {"group": group}, [GROUP, SPLIT]) if group else (given, more)
     columns = schema.find_columns(head, given, *more)
     if "split" in columns and "split" not in given and not _splits(head, columns["split"]):
         del columns["split"]

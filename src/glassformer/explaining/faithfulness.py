@@ -5,7 +5,7 @@
 
 Petsiuk et al., 2018. Both curves are compared with those of random orders on the same inputs: the
 gain is by how much more the first pieces change the probability than random ones do, on average,
-with a bootstrap interval over inputs.
+with an interval over inputs.
 """
 
 import math
@@ -21,13 +21,15 @@ from torch import Tensor
 from glassformer.explaining.focus import focused
 from glassformer.explaining.methods import METHODS, usable_methods
 from glassformer.explaining.subject import Subject
-from glassformer.metrics.intervals import Score, bootstrap, ratio
+from glassformer.metrics.intervals import jackknife, ratio
+from glassformer.metrics.units import Units
 from glassformer.wording import counted
 
 SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)  # of the pieces, left out or kept
 RANDOM = 4  # orders
 CHANCE = "a random order"
 LEAST_ROWS = 8
+INPUTS = Units("input")
 NOT_MEASURED = "faithfulness not measured"
 NGRAMS_ALONE = (
     "N-grams alone make the predictions: methods that look inside the network are left out"
@@ -44,20 +46,27 @@ class MethodFaithfulness:
 
     Attributes:
         gain, low, high: By how much more its first pieces change the probability than random ones
-            do, and the 95 % interval of that.
+            do, and the 95 % interval of that, if there are enough inputs for one.
         deletion, insertion: Mean probabilities at each of SHARES.
         seconds: What it takes on average to explain one input.
     """
 
     gain: float
-    low: float
-    high: float
+    low: float | None = None
+    high: float | None = None
     deletion: tuple[float, ...]
     insertion: tuple[float, ...]
     seconds: float = 0.0
 
     def __str__(self) -> str:
+        if self.low is None or self.high is None:
+            return f"{self.gain:.2f}"
         return f"{self.gain:.2f} [{self.low:.2f}, {self.high:.2f}]"
+
+    @property
+    def least(self) -> float:
+        """The least gain that it may have."""
+        return self.gain if self.low is None else self.low
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,15 +87,23 @@ class Faithfulness:
         """How far a method can be trusted, in one sentence."""
         if name not in self.methods:
             return NOT_MEASURED
+        if self.too_few:
+            return f"faithfulness not known: {self.too_few}"
         found, best = self.methods[name], self.ranked()[0]
-        if found.low > 0:
+        if found.least > 0:
             words = f"better than chance by {found}"
         else:
-            words = f"{'worse' if found.high < 0 else 'no better'} than chance ({found})"
+            worse = found.high is not None and found.high < 0
+            words = f"{'worse' if worse else 'no better'} than chance ({found})"
         words = f"{words}, measured on {counted(self.rows, 'row')}"
-        if self.methods[best].low > found.gain:
+        if self.methods[best].least > found.gain:
             words = f"{words}; {best} is more faithful, {self.methods[best]}"
         return words
+
+    @property
+    def too_few(self) -> str:
+        """Why methods cannot be judged; empty if they can."""
+        return INPUTS.objection("gain", self.rows, "a verdict")
 
     def ranked(self) -> list[str]:
         """The methods, the most faithful first."""
@@ -98,7 +115,7 @@ class Faithfulness:
         usable = usable_methods(subject)
         ranked = [name for name in self.ranked() if name in usable]
         quick = [name for name in ranked if METHODS[name].is_affordable(subject)]
-        return quick[0] if quick and self.methods[quick[0]].low > 0 else ranked[0]
+        return quick[0] if quick and self.methods[quick[0]].least > 0 else ranked[0]
 
 
 def choose_unmeasured(subject: Subject) -> str:
@@ -174,12 +191,14 @@ def summarised(rows: list[dict[str, Curves]], spent: Mapping[str, float]) -> Fai
         curves = np.stack([row[name] for row in rows])  # (rows, 2, points)
         chance = np.stack([row[CHANCE] for row in rows])
         gains = apart(curves) - apart(chance)
-        score: Score = bootstrap(ratio, gains, np.ones_like(gains))
+        score = INPUTS.judged(
+            "gain", jackknife(ratio, gains, np.ones(len(gains))).score(), len(gains)
+        )
         deletion, insertion = (tuple(curve) for curve in curves.mean(axis=0).tolist())
         found[name] = MethodFaithfulness(
             gain=score.value,
-            low=score.low,
-            high=score.high,
+            low=None if score.interval is None else score.low,
+            high=None if score.interval is None else score.high,
             deletion=deletion,
             insertion=insertion,
             seconds=spent.get(name, 0.0) / len(rows),

@@ -15,14 +15,14 @@ import numpy as np
 from jaxtyping import Bool, Float, Shaped
 
 from glassformer.metrics.calibration import BINS, bin_index
-from glassformer.metrics.intervals import LEVEL, Score
-from glassformer.metrics.ratios import normal_deviations
+from glassformer.metrics.intervals import LEVEL, Score, deviations, freedom_of, normal_deviations
+from glassformer.metrics.units import ROWS, Units
 
 CLEAR = 2.5  # standard deviations from 0 that make the sign of a bin's gap known
 
 
 def calibration_error(
-    confidence: Float[np.ndarray, "N C"], right: Shaped[np.ndarray, "N C"]
+    confidence: Float[np.ndarray, "N C"], right: Shaped[np.ndarray, "N C"], units: Units = ROWS
 ) -> Score:
     """The mean distance between confidence and accuracy over bins of equal width.
 
@@ -30,13 +30,15 @@ def calibration_error(
         confidence: One column for the predicted class, or one for every label.
     """
     columns = (right - confidence, np.ones(confidence.shape), right)
-    gaps, answers, hits = (_by_bin(confidence, x) for x in columns)
+    gaps, answers, hits = (units.sums(_by_bin(confidence, x)) for x in columns)
     used = answers.any(0)
     gaps, answers, hits = gaps[:, used], answers[:, used], hits[:, used]
     deviation = _deviations(gaps, answers, hits)
     correlation = _correlations(gaps)
     clear = np.abs(gaps.sum(0)) > CLEAR * deviation
     value, z = np.abs(gaps.sum(0)).sum(), normal_deviations(LEVEL)
+    if units.groups is not None:
+        z = deviations(LEVEL, freedom_of(answers.sum(1)))
     up = max(deviation @ correlation @ deviation, deviation @ deviation)
     down = deviation @ _downward(correlation, clear) @ deviation
     bias = np.sqrt(2 / np.pi) * deviation[~clear].sum()  # the mean of |e|

@@ -13,6 +13,7 @@ from glassformer.metrics.calibration import Labels, Probabilities
 from glassformer.metrics.calibration_error import calibration_error
 from glassformer.metrics.intervals import Score
 from glassformer.metrics.ratios import share_score, wilson
+from glassformer.metrics.units import ROWS, Units
 
 THRESHOLD = 0.5  # one of several labels is predicted from this probability on, if none is chosen
 THRESHOLDS = np.arange(1, 100) / 100  # to choose from
@@ -32,7 +33,10 @@ class ClassScores:
 
 
 def classification_scores(
-    labels: Labels, probabilities: Probabilities, threshold: Threshold = THRESHOLD
+    labels: Labels,
+    probabilities: Probabilities,
+    threshold: Threshold = THRESHOLD,
+    units: Units = ROWS,
 ) -> dict[str, Score]:
     """accuracy, macro_f1 and calibration_error, each with an interval; micro_f1 if multi-label.
 
@@ -40,24 +44,36 @@ def classification_scores(
         labels: One class a row, or a 0 or 1 for every class (multi-label); then accuracy is the
             share of rows with all of them right.
         threshold: From which probability on a label is predicted, if multi-label.
+        units: What the rows are sampled by.
     """
     check_labels(labels, probabilities)
     predictions = predicted_classes(labels, probabilities, threshold)
+    found = {
+        name: units.judged("share" if name == "accuracy" else "f1", score, len(labels))
+        for name, score in _shares(labels, predictions, probabilities.shape[1], units).items()
+    }
+    confidence, right = probabilities, labels
+    if labels.ndim == 1:
+        confidence, right = probabilities.max(1, keepdims=True), (predictions == labels)[:, None]
+    error = calibration_error(confidence, right, units)
+    return found | {"calibration_error": units.judged("calibration", error, len(labels))}
+
+
+def _shares(labels: Labels, predictions: Labels, classes: int, units: Units) -> dict[str, Score]:
+    """Accuracy and F1, which are shares."""
     pairs, counts = (labels, predictions), None
-    if labels.ndim == 1:  # few are distinct, so it is quick for many rows
+    if labels.ndim == 1 and not units.several:  # few are distinct, so it is quick for many rows
         distinct, counts = np.unique(np.stack(pairs, axis=1), axis=0, return_counts=True)
         pairs = distinct[:, 0], distinct[:, 1]
-    hits, totals = f1_counts(*pairs, probabilities.shape[1])
+    hits, totals = f1_counts(*pairs, classes)
     right = right_rows(*pairs)
     scores = {
-        "accuracy": share_score(right, np.ones(len(right)), counts=counts),
-        "macro_f1": share_score(2 * hits, totals, counts=counts),
+        "accuracy": share_score(right, np.ones(len(right)), counts=counts, units=units),
+        "macro_f1": share_score(2 * hits, totals, counts=counts, units=units),
     }
     if labels.ndim == 2:
-        scores["micro_f1"] = share_score(2 * hits.sum(axis=1), totals.sum(axis=1))
-        return scores | {"calibration_error": calibration_error(probabilities, labels)}
-    confidence, hit = probabilities.max(axis=1, keepdims=True), (predictions == labels)[:, None]
-    return scores | {"calibration_error": calibration_error(confidence, hit)}
+        scores["micro_f1"] = share_score(2 * hits.sum(axis=1), totals.sum(axis=1), units=units)
+    return scores
 
 
 def predicted_classes(

@@ -13,8 +13,9 @@ from glassformer.errors import GlassformerError, install
 from glassformer.metrics.intervals import Score, ratio
 from glassformer.metrics.measurement import Measurement, References, Texts, check_rows
 from glassformer.metrics.ratios import rate_score, share_score
+from glassformer.metrics.units import Units
 
-Units = Callable[[str], Sequence[Hashable]]
+Pieces = Callable[[str], Sequence[Hashable]]
 
 
 def exact_match(answers: Texts, references: References) -> Measurement:
@@ -27,7 +28,7 @@ def mismatch(answers: Texts, references: References) -> Measurement:
     return _share(~_right(answers, references), higher_is_better=False)
 
 
-def edit_rate(answers: Texts, references: References, *, units: Units) -> Measurement:
+def edit_rate(answers: Texts, references: References, *, units: Pieces) -> Measurement:
     """Edits over the length of the closest reference, in units.
 
     >>> rate = edit_rate(["a b d"], [["a b c", "x"]], units=str.split)
@@ -43,7 +44,7 @@ def edit_rate(answers: Texts, references: References, *, units: Units) -> Measur
         edits, negative = min((distance(hypothesis, one), -len(one)) for one in choices)
         rows.append((edits, -negative))  # of equally close references, the longest
     return _by_columns(
-        np.array(rows, dtype=np.float64), higher_is_better=False, interval=rate_score
+        np.array(rows, dtype=np.float64), "rate", higher_is_better=False, interval=rate_score
     )
 
 
@@ -64,21 +65,21 @@ def _right(answers: Texts, references: References) -> np.ndarray:
 
 def _share(counted: np.ndarray, *, higher_is_better: bool) -> Measurement:
     rows = np.stack([counted, np.ones(len(counted))], axis=1).astype(np.float64)
-    return _by_columns(rows, higher_is_better=higher_is_better, interval=share_score)
+    return _by_columns(rows, "share", higher_is_better=higher_is_better, interval=share_score)
 
 
 def _by_columns(
-    rows: np.ndarray, *, higher_is_better: bool, interval: Callable[..., Score]
+    rows: np.ndarray, kind: str, *, higher_is_better: bool, interval: Callable[..., Score]
 ) -> Measurement:
     """The sum of the first column over the sum of the second."""
 
     def rate(sums: np.ndarray) -> np.ndarray:
         return ratio(sums[:, 0], sums[:, 1])
 
-    def score(rows: np.ndarray) -> Score:
-        return interval(rows[:, 0], rows[:, 1])
+    def score(rows: np.ndarray, units: Units) -> Score:
+        return interval(rows[:, 0], rows[:, 1], units=units)
 
-    return Measurement(rows, rate, rate, higher_is_better, interval=score)
+    return Measurement(rows, rate, rate, higher_is_better, kind, interval=score)
 
 
 def _levenshtein() -> Callable[[Sequence[Hashable], Sequence[Hashable]], int]:

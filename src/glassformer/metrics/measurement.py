@@ -4,15 +4,16 @@ Intervals and comparisons of two systems need nothing else.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
 
-from glassformer.metrics.intervals import Score, Statistic, bootstrap
+from glassformer.metrics.intervals import Score, Statistic, jackknife
+from glassformer.metrics.units import ROWS, Units
 
 Texts = Sequence[str]
-Interval = Callable[[np.ndarray], Score]
+Interval = Callable[[np.ndarray, Units], Score]
 References = Sequence[Sequence[str]]  # one or several for each row
 
 
@@ -25,23 +26,34 @@ class Measurement:
         statistic: From sums, of R resamples at once, to R scores.
         row_statistic: The same for single rows, where the usual formula is another.
         higher_is_better: Whether a higher score is better.
+        kind: Which score it is in `units.LEAST`.
         signature: What others need to reproduce the score.
-        interval: From rows to the score with its interval, if there is a better one than
-            the bootstrap's.
+        interval: From the rows and their units to the score with its interval, if there is a better
+            one than the jackknife's.
+        units: What the rows are sampled by.
     """
 
     rows: Float[np.ndarray, "N K"]
     statistic: Statistic
     row_statistic: Statistic
     higher_is_better: bool
+    kind: str
     signature: str = ""
     interval: Interval | None = None
+    units: Units = ROWS
+
+    def by(self, units: Units) -> "Measurement":
+        """The same rows, sampled by other units."""
+        return replace(self, units=units)
 
     def score(self) -> Score:
-        """The score of all rows, with its interval."""
+        """The score of all rows, with its interval if there are enough units for one."""
         if self.interval is not None:
-            return self.interval(self.rows)
-        return bootstrap(self.statistic, self.rows)
+            found = self.interval(self.rows, self.units)
+        else:
+            sizes = self.units.sizes(len(self.rows))
+            found = jackknife(self.statistic, self.units.sums(self.rows), weights=sizes).score()
+        return self.units.judged(self.kind, found, len(self.rows))
 
     def gains_over(self, other: "Measurement") -> Float[np.ndarray, " N"]:
         """How much better each row is than in the other; below 0 where it is worse."""

@@ -11,11 +11,13 @@ one user are alike, so intervals and comparisons go by user: the sums of each ar
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
-from glassformer.metrics.intervals import ratio
+from glassformer.metrics.intervals import Score, jackknife, ratio
 from glassformer.metrics.measurement import Measurement
 from glassformer.metrics.ratios import share_score
+from glassformer.metrics.units import Units
 
 FIRST = 10  # items of a list that count
+USERS = Units("user", alike=True)
 
 Ranks = Float[np.ndarray, " N"]
 Users = Int[np.ndarray, " N"]
@@ -47,7 +49,9 @@ def mean_by_user(values: Shaped[np.ndarray, " N"], users: Users) -> Measurement:
         lambda sums: ratio(sums[:, 0], sums[:, 1]),
         lambda sums: ratio(sums[:, 0], sums[:, 1]),
         higher_is_better=True,
-        interval=lambda rows: share_score(rows[:, 0], rows[:, 1]),
+        kind="share",
+        interval=lambda sums, units: share_score(sums[:, 0], sums[:, 1], units=units),
+        units=USERS,
     )
 
 
@@ -58,7 +62,34 @@ def root_mean_square(errors: Float[np.ndarray, " N"], users: Users) -> Measureme
         lambda sums: np.sqrt(ratio(sums[:, 0], sums[:, 1])),
         lambda sums: np.sqrt(ratio(sums[:, 0], sums[:, 1])),
         higher_is_better=False,
+        kind="rms",
+        interval=lambda sums, units: root_mean_square_score(sums),
+        units=USERS,
     )
+
+
+def root_mean_square_score(sums: Float[np.ndarray, "units 2"]) -> Score:
+    """The root of a mean of squares and its interval, symmetric on the scale of logarithms.
+
+    Squares of errors are skewed to the right, so the truth is above the score more often than
+    below.
+
+    Args:
+        sums: The sum of the squares of each unit, and their number.
+    """
+    value = float(np.sqrt(ratio(*sums.sum(0, keepdims=True).T))[0])
+    if not value > 0:
+        return Score.without_interval(value, "no errors: no interval")
+    found = jackknife(_log_root, sums[:, 0], sums[:, 1], weights=sums[:, 1]).score()
+    if found.interval is None:
+        return Score.without_interval(value, found.reason)
+    low, high = np.exp(found.interval).tolist()
+    return Score(value, low, high)
+
+
+def _log_root(squares: np.ndarray, count: np.ndarray) -> np.ndarray:
+    mean = ratio(squares, count)
+    return np.log(mean, out=np.full(mean.shape, np.nan), where=mean > 0) / 2
 
 
 def user_sums(values: Shaped[np.ndarray, " N"], users: Users) -> Float[np.ndarray, "users 2"]:

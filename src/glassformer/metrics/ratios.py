@@ -10,16 +10,28 @@ which the one observed is no surprise:
 Here n is the number of trials that would give the variance seen between the rows. So rows with
 several trials each and means over classes fit in. The variance includes half a row that is all
 right and half a row that is all wrong, so that it is never 0; where all rows agree, n is the number
-of rows.
+of rows. Of rows in groups the variance is the jackknife's over groups, with Student's t, and n at
+most what it would be without groups.
 """
 
 from collections.abc import Callable
-from statistics import NormalDist
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from glassformer.metrics.intervals import LEVEL, PerRow, Score, flatten_rows, split_sums
+from glassformer.metrics.intervals import (
+    LEVEL,
+    PerRow,
+    Score,
+    deviations,
+    flatten_rows,
+    jackknife,
+    normal_deviations,
+    split_sums,
+)
+from glassformer.metrics.units import ROWS, Units
+
+Variance = Callable[[float], float]  # of a single trial, at a share or rate
 
 
 def share_score(
@@ -27,6 +39,7 @@ def share_score(
     whole: PerRow,
     *,
     counts: Int[np.ndarray, " N"] | None = None,
+    units: Units = ROWS,
     level: float = LEVEL,
 ) -> Score:
     """The part of a whole, between 0 and 1, and its interval.
@@ -39,21 +52,21 @@ def share_score(
             classes whose whole is above 0; without any, the share is 0, and may be anything.
         whole: What each row adds to the whole.
         counts: How many equal rows each row stands for; one unless given.
+        units: What the rows are sampled by.
     """
-    measured = _measure(part, whole, lambda x: x * (1 - x), counts)
+    measured = _measure(part, whole, lambda x: x * (1 - x), counts, units, level)
     if measured is None:
         return Score(0.0, 0.0, 1.0)
-    value, trials = measured
-    return Score(value, *wilson(value, trials, level).tolist())
+    value, trials, z = measured
+    return Score(value, *_wilson(value, trials, z).tolist())
 
 
-def rate_score(part: PerRow, whole: PerRow, *, level: float = LEVEL) -> Score:
+def rate_score(part: PerRow, whole: PerRow, *, units: Units = ROWS, level: float = LEVEL) -> Score:
     """The same for a rate, which may exceed 1; NaN if the whole is 0."""
-    measured = _measure(part, whole, lambda x: x, None)
+    measured = _measure(part, whole, lambda x: x, None, units, level)
     if measured is None:
-        return Score(np.nan, np.nan, np.nan)
-    value, trials = measured
-    z = normal_deviations(level)
+        return Score.without_interval(np.nan, "nothing to score")
+    value, trials, z = measured
     centre = value + z**2 / (2 * trials)
     reach = z * np.sqrt(value / trials + (z / (2 * trials)) ** 2)
     return Score(value, float(max(0.0, min(centre - reach, value))), float(centre + reach))
@@ -67,7 +80,12 @@ def wilson(
     >>> wilson(0.9, 30.0).round(3)
     array([0.744, 0.965])
     """
-    z = normal_deviations(level)
+    return _wilson(share, trials, normal_deviations(level))
+
+
+def _wilson(
+    share: float | Float[np.ndarray, "..."], trials: float, z: float
+) -> Float[np.ndarray, "2 ..."]:
     centre = share + z**2 / (2 * trials)
     reach = z * np.sqrt(share * (1 - share) / trials + (z / (2 * trials)) ** 2)
     shrink = 1 + z**2 / trials
@@ -76,18 +94,15 @@ def wilson(
     return np.stack([low, np.clip((centre + reach) / shrink, share, 1)])
 
 
-def normal_deviations(level: float) -> float:
-    """How many standard deviations to either side hold this share of a normal distribution."""
-    return NormalDist().inv_cdf((1 + level) / 2)
-
-
 def _measure(
     part: PerRow,
     whole: PerRow,
-    variance_at: Callable[[float], float],
+    variance_at: Variance,
     counts: Int[np.ndarray, " N"] | None,
-) -> tuple[float, float] | None:
-    """The mean ratio of the columns, and the effective number of its trials."""
+    units: Units,
+    level: float,
+) -> tuple[float, float, float] | None:
+    """The mean ratio of the columns, the effective number of its trials, and deviations of it."""
     table, shapes = flatten_rows([part, whole])
     parts, wholes = (side.reshape(len(table), -1) for side in split_sums(table, shapes))
     weights = np.ones(len(table)) if counts is None else counts
@@ -96,12 +111,28 @@ def _measure(
         return None
     parts, wholes = parts[:, used], wholes[:, used]
     part_sum, whole_sum = weights @ parts, weights @ wholes
+    value = float((part_sum / whole_sum).mean())
     unit = weights @ wholes**2 / whole_sum  # (C,) trials of a typical unit
+    if units.alike:
+        unit = np.ones(len(unit))
     smooth = (part_sum + unit / 2) / (whole_sum + unit)
     # How far each unit moves the mean ratio. The added units make a share of single trials look as
     # if it had one trial more; the scale takes that back.
     scale = len(unit) * np.sqrt(whole_sum * (whole_sum + unit))
     moves = ((parts - smooth * wholes) / scale).sum(1)
     added = (unit / scale) ** 2 * (smooth**2 + (1 - smooth) ** 2) / 2
-    variance = weights @ moves**2 + added.sum()
-    return float((part_sum / whole_sum).mean()), float(variance_at(smooth.mean()) / variance)
+    single = variance_at(float(smooth.mean()))
+    trials = float(single / (weights @ moves**2 + added.sum()))
+    if not units.several:
+        return value, trials, normal_deviations(level)
+    most = float(whole_sum.sum()) if units.alike else trials
+    sums = units.sums(parts), units.sums(wholes)
+    found = jackknife(_mean_ratio, *sums, weights=sums[1].sum(1))
+    enough = found.variance > single / most  # not so if there are too few groups to tell
+    trials = single / found.variance if enough else most
+    return value, trials, deviations(level, found.freedom)
+
+
+def _mean_ratio(parts: Float[np.ndarray, "R C"], wholes: Float[np.ndarray, "R C"]) -> np.ndarray:
+    ratios = np.divide(parts, wholes, out=np.zeros(wholes.shape), where=wholes > 0)
+    return ratios.sum(1) / np.maximum(1, (wholes > 0).sum(1))

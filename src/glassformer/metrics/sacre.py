@@ -80,9 +80,9 @@ def _measurement(
     check_rows(answers, references)
     streams = [list(stream) for stream in zip_longest(*references)]  # None where a row has fewer
     rows = np.array(metric._extract_corpus_statistics(answers, streams), dtype=np.float64)
-    return Measurement(
-        rows, _scorer(metric), _scorer(by_row), higher_is_better, str(metric.get_signature())
-    )
+    score, score_of_row = _scorer(metric), _scorer(by_row)
+    signature = str(metric.get_signature())
+    return Measurement(rows, score, score_of_row, higher_is_better, "corpus", signature)
 
 
 def _scorer(metric: "Metric") -> Callable[[np.ndarray], np.ndarray]:

@@ -13,60 +13,37 @@ interval. With one seed there is no s²: the interval covers the rows only.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import mean, variance
 
 import numpy as np
 
-from glassformer.metrics.intervals import LEVEL, Score
+from glassformer.metrics.intervals import (
+    LEVEL,
+    MOST_FREEDOM,
+    Estimate,
+    Score,
+    normal_deviations,
+)
 from glassformer.metrics.paired import Comparison
-from glassformer.metrics.ratios import normal_deviations
-
-MOST_FREEDOM = 1000.0  # beyond, Student's t is as good as normal
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(256)
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A mean over seeds, the variance of this mean, and the degrees of freedom of the variance."""
-
-    value: float
-    variance: float
-    freedom: float
-
-    def score(self) -> Score:
-        """The mean with its interval.
-
-        >>> print(Estimate(0.5, 0.01, 2.0).score())
-        0.500 [0.070, 0.930]
-        """
-        reach = deviations(LEVEL, self.freedom) * math.sqrt(self.variance)
-        return Score(self.value, self.value - reach, self.value + reach)
-
-    def p_value(self) -> float:
-        """The probability of a mean at least this far from zero, if the truth is zero."""
-        if not self.variance:
-            return 1.0 if not self.value else 0.0
-        return tail(abs(self.value) / math.sqrt(self.variance), self.freedom)
-
-    def minus(self, other: "Estimate") -> "Estimate":
-        """The difference of two means that are independent of each other."""
-        parts = [(one.variance, one.freedom) for one in (self, other)]
-        total = sum(part for part, _ in parts)
-        spread = sum(part**2 / freedom for part, freedom in parts)
-        freedom = min(MOST_FREEDOM, total**2 / spread) if spread else MOST_FREEDOM
-        return Estimate(self.value - other.value, total, freedom)
 
 
 def over_seeds(scores: Sequence[Score], correlation: float = 1.0) -> Estimate:
     """The mean of one score over several seeds, all measured on the same rows.
+
+    Without intervals over rows, the variance is that over seeds: it holds for these very rows.
 
     Args:
         correlation: Between seeds, of what a row adds to the score; 1 for rows that are as hard for
             every seed, which gives the widest interval.
     """
     values, seeds = [score.value for score in scores], len(scores)
-    widths = [(score.high - score.low) / (2 * normal_deviations(LEVEL)) for score in scores]
+    ends = [score.interval for score in scores]
+    if seeds == 1 and ends[0] is None:
+        return Estimate(values[0], math.nan, MOST_FREEDOM, scores[0].reason)
+    widths = [
+        0.0 if pair is None else (pair[1] - pair[0]) / (2 * normal_deviations(LEVEL))
+        for pair in ends
+    ]
     rows = mean(width**2 for width in widths)
     trained = variance(values) / seeds if seeds > 1 else 0.0
     total = max(trained, (1 - correlation) * rows / seeds) + correlation * rows
@@ -93,44 +70,19 @@ def correlation_of(gains: Sequence[np.ndarray]) -> float:
     return float(np.clip(table[np.triu_indices(len(gains), 1)].mean(), 0.0, 1.0))
 
 
-def adjusted(p_values: Sequence[float]) -> list[float]:
+def adjusted(p_values: Sequence[float | None]) -> list[float | None]:
     """P-values of several tests, corrected for their number. Holm, 1979.
+
+    Where one is not known, none is.
 
     >>> adjusted([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """
-    found, largest = [0.0] * len(p_values), 0.0
-    for done, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
-        largest = max(largest, min(1.0, (len(p_values) - done) * p_values[place]))
+    known = [value for value in p_values if value is not None]
+    if len(known) < len(p_values):
+        return [None] * len(p_values)
+    found, largest = [0.0] * len(known), 0.0
+    for done, place in enumerate(sorted(range(len(known)), key=known.__getitem__)):
+        largest = max(largest, min(1.0, (len(known) - done) * known[place]))
         found[place] = largest
-    return found
-
-
-def tail(deviation: float, freedom: float) -> float:
-    """The probability that Student's t lies at least this far from zero, on either side.
-
-    With t = √ν tan θ its density is proportional to cos θ to the power of ν - 1.
-
-    >>> round(tail(4.3027, 2.0), 4), round(tail(1.96, 1000.0), 3)
-    (0.05, 0.05)
-    """
-
-    def above(start: float) -> float:
-        half = (math.pi / 2 - start) / 2
-        angles = start + half * (NODES + 1)
-        return float(half * (WEIGHTS * np.cos(angles) ** (freedom - 1)).sum())
-
-    return above(math.atan(deviation / math.sqrt(freedom))) / above(0.0)
-
-
-def deviations(level: float, freedom: float) -> float:
-    """How many standard errors to either side hold this share of Student's t.
-
-    >>> round(deviations(0.95, 2.0), 3)
-    4.303
-    """
-    low, high = 0.0, 1e4
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if tail(middle, freedom) > 1 - level else (low, middle)
-    return high
+    return [*found]

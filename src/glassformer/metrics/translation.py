@@ -21,6 +21,7 @@ from glassformer.metrics.intervals import Score
 from glassformer.metrics.measurement import Measure, Measurement, References, Texts
 from glassformer.metrics.paired import Comparison, paired_test, randomisation_test
 from glassformer.metrics.sacre import bleu, chrf, ter
+from glassformer.metrics.units import ROWS, Units
 
 TEXT_MEASURES: dict[str, Measure] = {
     "bleu": bleu,
@@ -53,10 +54,13 @@ def missing_measures(measures: Mapping[str, Measure]) -> dict[str, str]:
 
 
 def measure_translations(
-    answers: Texts, references: References, measures: Mapping[str, Measure] = TEXT_MEASURES
+    answers: Texts,
+    references: References,
+    measures: Mapping[str, Measure] = TEXT_MEASURES,
+    units: Units = ROWS,
 ) -> dict[str, Measurement]:
-    """Every score's statistics, row by row."""
-    return {name: measure(answers, references) for name, measure in measures.items()}
+    """Every score's statistics, row by row; `units` are what the rows are sampled by."""
+    return {name: measure(answers, references).by(units) for name, measure in measures.items()}
 
 
 def translation_scores(measured: Mapping[str, Measurement]) -> dict[str, Score]:
@@ -80,9 +84,11 @@ def translation_comparison(
         other = second[name]
         if name == "exact":
             right = [side.rows[:, 0].astype(np.bool_) for side in (one, other)]
-            found[name] = paired_test(*right)
+            found[name] = paired_test(right[0], right[1], one.units)
         else:
             better = one.gains_over(other)
             sides = (one.rows,), (other.rows,)
-            found[name] = randomisation_test(one.statistic, *sides, better=better)
+            found[name] = randomisation_test(
+                one.statistic, *sides, better=better, kind=one.kind, units=one.units
+            )
     return found

@@ -103,15 +103,20 @@ def whiskers(
     Args:
         zero: Whether to mark zero, for differences.
     """
-    if not all(map(math.isfinite, (score.value, score.low, score.high))):
+    if not math.isfinite(score.value):
         return ""
     place = Scale(low, high, 4, 96)
-    left, dot, right = place(score.low), place(score.value), place(score.high)
+    dot, whisker = place(score.value), list[str]()
+    if score.interval is not None:
+        left, right = map(place, score.interval)
+        whisker = [
+            f'<line class="whisker {hue}" x1="{left}%" y1="10" x2="{right}%" y2="10"/>',
+            f'<line class="whisker {hue}" x1="{left}%" y1="6" x2="{left}%" y2="14"/>',
+            f'<line class="whisker {hue}" x1="{right}%" y1="6" x2="{right}%" y2="14"/>',
+        ]
     parts = [
         '<line class="track" x1="2%" y1="10" x2="98%" y2="10"/>',
-        f'<line class="whisker {hue}" x1="{left}%" y1="10" x2="{right}%" y2="10"/>',
-        f'<line class="whisker {hue}" x1="{left}%" y1="6" x2="{left}%" y2="14"/>',
-        f'<line class="whisker {hue}" x1="{right}%" y1="6" x2="{right}%" y2="14"/>',
+        *whisker,
         f'<circle class="dot {hue}" cx="{dot}%" cy="10" r="4"/>',
     ]
     if zero:

@@ -94,7 +94,12 @@ def score_table(scores: Mapping[str, Mapping[str, Score]], ours: str | None = No
 def score_rows(name: str, scores: Mapping[str, Mapping[str, Score]], emphasised: str) -> str:
     """One score, one row per system."""
     having = {system: found[name] for system, found in scores.items() if name in found}
-    ends = [end for s in having.values() for end in (s.low, s.high) if charts.is_finite((0, end))]
+    ends = [
+        end
+        for s in having.values()
+        for end in (s.interval or (s.value,))
+        if charts.is_finite((0, end))
+    ]
     low, high = charts.padded(min(ends, default=0.0), max(ends, default=1.0))
     rows = []
     for index, (system, score) in enumerate(having.items()):
@@ -102,7 +107,8 @@ def score_rows(name: str, scores: Mapping[str, Mapping[str, Score]], emphasised:
         label = f'<th rowspan="{len(having)}">{escaped(named(name))}</th>' if not index else ""
         ours = " ours" if system == emphasised else ""
         value, start, end = (written(name, x) for x in (score.value, score.low, score.high))
-        between = f"{start} – {end}" if score.low != score.high else ""
+        between = f"{start} – {end}" if score.interval and score.low != score.high else ""
+        between = between or escaped(score.reason)
         drawn = charts.whiskers(score, low, high, hue, interval(name, score.as_values()))
         rows.append(
             f'<tr>{label}<td class="system{ours}">{escaped(system)}</td>'

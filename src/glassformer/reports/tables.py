@@ -32,7 +32,12 @@ def comparison_table(comparisons: Mapping[str, Comparison], first: str, second: 
             )
             for name, found in comparisons.items()
         ],
-        note="p: the probability of a difference at least this large by chance alone.",
+        note=" ".join(
+            [
+                "p: the probability of a difference at least this large by chance alone.",
+                *dict.fromkeys(f"{one.reason}." for one in comparisons.values() if one.reason),
+            ]
+        ),
     )
 
 

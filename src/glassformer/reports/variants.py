@@ -8,13 +8,13 @@ from glassformer import notebook
 from glassformer.files import plain
 from glassformer.metrics.intervals import Score
 from glassformer.metrics.styles import style_of
-from glassformer.reports.wording import interval, named, p_value, written
+from glassformer.reports.wording import difference, interval, named, p_value, written
 from glassformer.terminal import aligned, printable
 
 CHANCE = 0.05  # differences with a larger p-value are ties
 CELLS = 25  # characters of a drawn interval
 UNITS = ("", "K", "M", "G", "T")
-BEST, TIE, WORSE = "best", "tie", "worse"
+BEST, TIE, WORSE, UNKNOWN = "best", "tie", "worse", "not tested"
 
 Point = tuple[float, float]
 
@@ -55,9 +55,11 @@ class VariantResult:
 
     @property
     def verdict(self) -> str:
-        """Whether it is the best, tied with the best, or worse."""
-        if self.p_value is None:
+        """Whether it is the best, tied with the best, or worse, if that can be tested."""
+        if self.difference is None:
             return BEST
+        if self.p_value is None:
+            return UNKNOWN
         return TIE if self.p_value > CHANCE else WORSE
 
     def as_values(self) -> dict[str, Any]:
@@ -103,6 +105,10 @@ class VariantComparison:
         ties = [one.name for one in others if one.verdict == TIE]
         worse = [one.name for one in others if one.verdict == WORSE]
         score = f"{named(self.goal)} {written(self.goal, best.scores[self.goal].value)}"
+        untested = [one for one in others if one.verdict == UNKNOWN]
+        if untested:
+            reason = untested[0].difference.reason if untested[0].difference else ""
+            return f"{best.name} has the best mean, {score}; differences are not tested: {reason}."
         if not worse:
             together = "both" if len(ties) == 1 else f"all {len(self.variants)}"
             return (
@@ -136,7 +142,8 @@ class VariantComparison:
     def drawing(self) -> list[str]:
         """The interval of each variant's score, on a common scale, in characters."""
         found = [one.scores[self.goal] for one in self.variants]
-        low, high = min(one.low for one in found), max(one.high for one in found)
+        ends = [end for one in found for end in (one.interval or (one.value,))]
+        low, high = min(ends), max(ends)
         return [drawn_interval(one, low, high) for one in found]
 
     def markdown(self) -> str:
@@ -180,8 +187,8 @@ class VariantComparison:
         return [
             one.name,
             interval(goal, one.scores[goal].as_values()),
-            "" if gap is None else _difference(goal, gap),
-            "" if one.p_value is None else p_value(one.p_value),
+            "" if gap is None else difference(goal, gap),
+            "" if gap is None else p_value(one.p_value),
             one.verdict,
             *(interval(name, one.scores[name].as_values()) for name in self._others()),
             f"{one.parameters:,}",
@@ -217,11 +224,6 @@ class VariantComparison:
         return "–" if found is None else interval(self.goal, found.as_values())
 
 
-def _difference(goal: str, gap: Score) -> str:
-    value, low, high = (written(goal, end, "+") for end in (gap.value, gap.low, gap.high))
-    return f"{value} [{low}, {high}]"
-
-
 def _code(name: str, value: object) -> str:
     return f"`{value}`" if name in ("command", "folder") else str(value)
 
@@ -233,10 +235,14 @@ def drawn_interval(score: Score, low: float, high: float) -> str:
     '      ├─────●─────┤      '
     """
     span = (high - low) or 1.0
+    start, end = score.interval or (score.value, score.value)
     left, dot, right = (
-        round((CELLS - 1) * (end - low) / span) for end in (score.low, score.value, score.high)
+        round((CELLS - 1) * (place - low) / span) for place in (start, score.value, end)
     )
     cells = [" "] * CELLS
+    if score.interval is None:
+        cells[dot] = "●"
+        return "".join(cells)
     cells[left : right + 1] = "─" * (right - left + 1)
     cells[left], cells[right], cells[dot] = "├", "┤", "●"
     return "".join(cells)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from glassformer.files import write_json, write_text
+from glassformer.metrics.intervals import Score
 from glassformer.reports import charts
 from glassformer.reports.markup import escaped
 from glassformer.reports.page import (
@@ -16,7 +17,7 @@ from glassformer.reports.page import (
     section,
 )
 from glassformer.reports.variants import VariantComparison, VariantResult, shortened
-from glassformer.reports.wording import named, p_value, style_in, written
+from glassformer.reports.wording import difference, named, p_value, style_in, written
 
 NAME = "comparison"  # of the files
 
@@ -42,7 +43,7 @@ def variants_page(found: VariantComparison) -> str:
 def differences(found: VariantComparison) -> str:
     """The difference of each variant from the best, with its interval."""
     others = [one for one in found.variants if one.difference is not None]
-    ends = [end for one in others if (gap := one.difference) for end in (gap.low, gap.high, 0.0)]
+    ends = [end for one in others if (gap := one.difference) for end in places(gap)]
     low, high = charts.padded(min(ends), max(ends))
     rows = "".join(difference_row(one, found.goal, low, high) for one in others)
     note = (
@@ -54,16 +55,21 @@ def differences(found: VariantComparison) -> str:
     return section("Differences from the best", table + note)
 
 
+def places(gap: Score) -> tuple[float, ...]:
+    """What a drawing of a difference must reach."""
+    return (*(gap.interval or (gap.value,)), 0.0)
+
+
 def difference_row(one: VariantResult, goal: str, low: float, high: float) -> str:
     """One variant: its difference in numbers and as a picture, and the verdict."""
     gap, chance = one.difference, one.p_value
     assert gap is not None
-    assert chance is not None
     value, start, end = (written(goal, x, "+") for x in (gap.value, gap.low, gap.high))
-    drawn = charts.whiskers(gap, low, high, "hue-0", f"{value} [{start}, {end}]", zero=True)
+    between = f"{start} – {end}" if gap.interval else escaped(gap.reason)
+    drawn = charts.whiskers(gap, low, high, "hue-0", difference(goal, gap), zero=True)
     return (
         f'<tr><td class="system">{escaped(one.name)}</td><td class="number">{value}</td>'
-        f'<td class="number quiet">{start} – {end}</td>'
+        f'<td class="number quiet">{between}</td>'
         f'<td class="number quiet">p {p_value(chance)}</td><td>{one.verdict}</td>'
         f'<td class="picture">{drawn}</td></tr>'
     )

@@ -37,7 +37,7 @@ from glassformer.runs.compare_request import (
     comparison_request,
     folder_of,
 )
-from glassformer.runs.comparing import failure_notes, notes_on, results_of
+from glassformer.runs.comparing import failure_notes, notes_on, results_of, units_notes
 from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder
 from glassformer.runs.lock import run_lock
@@ -280,6 +280,7 @@ class Comparing:
             variants=results,
             notes=[
                 *notes_on(self.request, paired, at_once, kept),
+                *units_notes(first.scores[goal], self.request.seeds),
                 *failure_notes(failures, self.runs()),
             ],
         )

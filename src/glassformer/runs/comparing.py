@@ -120,7 +120,10 @@ def mean_score(name: str, scores: Sequence[Score]) -> Score:
         return scores[0]
     found, style = over_seeds(scores).score(), style_of(name)
     most = math.inf if style.most is None or not style.higher_is_better else float(style.most)
-    return Score(found.value, max(found.low, min(0.0, found.value)), min(found.high, most))
+    if found.interval is None:
+        return found
+    low, high = found.interval
+    return Score(found.value, max(low, min(0.0, found.value)), min(high, most))
 
 
 def mean_at(runs: Runs, times: int, goal: str) -> Score | None:
@@ -167,6 +170,15 @@ def notes_on(request: CompareRequest, paired: bool, at_once: int, kept: int = 0)
             f"memory are those of that time."
         )
     return notes
+
+
+def units_notes(score: Score, seeds: int) -> list[str]:
+    """What intervals do not cover where there are too few units, such as a single document."""
+    if score.interval is not None or not score.reason:
+        return []
+    if seeds == 1:
+        return [f"No differences are tested: {score.reason}; use more seeds."]
+    return [f"Intervals and p are over seeds only, for these very texts: {score.reason}."]
 
 
 def failure_notes(

@@ -35,7 +35,8 @@ class SplitAnswers:
     @property
     def label_columns(self) -> dict[str, str]:
         """The columns that hold the labels; input columns may differ between runs."""
-        return dict(list(self.ingest.columns.items())[1:])
+        columns = list(self.ingest.columns.items())[1:]
+        return {role: column for role, column in columns if role != "group"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,8 @@ class Evaluation:
     def _sentences(self) -> list[str]:
         """What else is to be known of the rows and the scores."""
         differences = [
-            f"{name}: {written(name, one.difference.value, '+')}, {chance(one.p_value)}"
+            f"{name}: {written(name, one.difference.value, '+')}, "
+            f"{one.reason or chance(one.p_value)}"
             for name, one in (self.comparison or {}).items()
         ]
         return [*differences, *([self.optimism] if self.trained_on else []), *self.notes]

@@ -297,7 +297,7 @@ def answers_on(
     batches = evaluation_rows(task, setup, split, max_rows=max_rows)
     with torch.no_grad(), setup.machine.autocast(), in_shares(batches, model) as shares:
         loaded = load_for_evaluation(task, setup, split, shares[processes.rank()])
-        return task.answers(model, loaded)
+        return task.sampled(task.answers(model, loaded), split)
 
 
 def initial_weights(task: AnyTask, config: Config, folder: RunFolder) -> Weights:

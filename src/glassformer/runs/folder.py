@@ -171,7 +171,17 @@ class RunFolder:
 
     def read_report(self) -> dict[str, Any]:
         """The contents of report.json; empty if there is none."""
-        return read_json(self.report, {"scores": dict[str, dict[str, dict[str, float | None]]]})
+        found = read_json(self.report, {"scores": dict[str, dict[str, dict[str, Any]]]})
+        for system, scores in found.get("scores", {}).items():
+            for name, ends in scores.items():
+                numbers = {end: value for end, value in ends.items() if end != "reason"}
+                where = f"scores.{system}.{name}"
+                try:
+                    fitting(dict[str, float | None], numbers, where)
+                    fitting(str, ends.get("reason", ""), f"{where}.reason")
+                except GlassformerError as error:
+                    raise malformed(self.report, error) from None
+        return found
 
     def command(self) -> str:
         """The command that created the run; empty if unknown."""

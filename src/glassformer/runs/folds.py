@@ -20,6 +20,7 @@ from glassformer.data.splits import split_of
 from glassformer.errors import GlassformerError
 from glassformer.reports import Report, Table, write_report
 from glassformer.reports.tables import comparison_table
+from glassformer.reports.wording import interval_notes
 from glassformer.runs.display import Display
 from glassformer.runs.fit import answers_on
 from glassformer.runs.folder import reporter_of
@@ -114,6 +115,7 @@ def pool(runs: Sequence[Run], target: Path, command: str, display: Display) -> R
         f"Each of {len(samples):,} rows is scored by the one model of {len(folds)} that was not "
         f"trained on it; the intervals cover the choice of rows, not of training runs.",
         *reporter.notes(ours),
+        *interval_notes({OURS: scores[OURS]}, reporter.units(ours)),
         *dict.fromkeys(note for fold in folds for note in fold.notes),
     ]
     rivals = [

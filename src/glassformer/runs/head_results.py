@@ -10,7 +10,7 @@ from glassformer.explaining.heads import PLACES, HeadProfile
 from glassformer.explaining.pruning import PruningStep
 from glassformer.metrics.intervals import Score
 from glassformer.metrics.paired import Comparison
-from glassformer.reports.wording import named, p_value, written
+from glassformer.reports.wording import difference, interval, named, p_value, written
 from glassformer.runs.study import StudyResult
 from glassformer.wording import counted
 
@@ -72,20 +72,17 @@ class WholeModel:
 
     def described(self, rows: int) -> str:
         """The score on so many rows, in words."""
-        ends = (self.score.value, self.score.low, self.score.high)
-        value, low, high = (written(self.goal, end) for end in ends)
         better = "higher" if self.higher_is_better else "lower"
+        value = interval(self.goal, self.score.as_values())
         return (
-            f"With all heads, on {counted(rows, 'row')}: {named(self.goal)} {value} "
-            f"[{low}, {high}]; {better} is better"
+            f"With all heads, on {counted(rows, 'row')}: {named(self.goal)} {value}; {better} is "
+            f"better"
         )
 
     def changed(self, found: Comparison) -> list[str]:
         """The cells of a comparison."""
-        gap = found.difference
-        value, low, high = (written(self.goal, end, "+") for end in (gap.value, gap.low, gap.high))
         counts = f"{found.wins:,}", f"{found.losses:,}"
-        return [f"{value} [{low}, {high}]", p_value(found.p_value), *counts]
+        return [difference(self.goal, found.difference), p_value(found.p_value), *counts]
 
     @property
     def header(self) -> list[str]:

@@ -50,12 +50,13 @@ class Trial:
 
     without: float
     pretrained: float
-    p_value: float
+    p_value: float | None
 
     @property
     def helps(self) -> bool:
         """Whether pretraining is better by more than chance."""
-        return self.pretrained > self.without and self.p_value < CHANCE
+        known = self.p_value is not None and self.p_value < CHANCE
+        return known and self.pretrained > self.without
 
 
 def pretrain_first(run: Prepared, display: Display, budget: Budget) -> None:

@@ -19,7 +19,7 @@ from glassformer.config.values import Values, build, read_values
 from glassformer.errors import GlassformerError, unknown
 from glassformer.files import write_text
 from glassformer.reports import Report
-from glassformer.reports.wording import written
+from glassformer.reports.wording import interval, number_in, written
 from glassformer.runs.api import resume, run_training
 from glassformer.runs.display import Display
 from glassformer.runs.earlier_reading import is_spare
@@ -32,6 +32,7 @@ from glassformer.tasks import JOBS
 from glassformer.tasks.reporter import PoolingReporter
 
 FOLD_TABLE, FOLLOWED = "rows.jsonl", "stages.json"
+NEAR = 0.03  # of a score without an interval: another seed's may be so far off
 KEYS = ("what", "folds", "stage", "result")
 
 
@@ -59,44 +60,60 @@ class Result:
 
     Attributes:
         score: The name of the score, as in a report.
+        low, high: Its interval; neither if there are too few units for one.
         baseline: The same score of the baseline, on the same rows.
     """
 
     score: str
     value: float
-    low: float
-    high: float
     command: str
     commit: str
     machine: str
     minutes: float
+    low: float | None = None
+    high: float | None = None
     baseline: float | None = None
 
     def __post_init__(self) -> None:
         require(
-            self.low <= self.value <= self.high,
+            (self.low is None) == (self.high is None),
+            "result.low and result.high belong together; give both or neither",
+        )
+        low, high = self.interval or (self.value, self.value)
+        require(
+            low <= self.value <= high,
             f"result.value must lie between result.low and result.high, got {self.value} with "
-            f"{self.low} and {self.high}",
+            f"{low} and {high}",
         )
         require(self.minutes >= 0, f"result.minutes must be 0 or more, got {self.minutes}")
 
     @property
-    def interval(self) -> tuple[float, float, float]:
-        """The score and its interval."""
-        return self.value, self.low, self.high
+    def interval(self) -> tuple[float, float] | None:
+        """Both ends of the interval, if there is one."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
 
-    def agrees(self, found: Mapping[str, float | None]) -> bool:
-        """Whether the interval of a reported score overlaps the claimed one."""
-        low, high = found["low"], found["high"]
-        return low is not None and high is not None and low <= self.high and self.low <= high
+    def agrees(self, found: Mapping[str, Any]) -> bool:
+        """Whether the interval of a reported score overlaps the claimed one.
 
-    def verdict(self, found: Mapping[str, float | None]) -> str:
+        Without an interval, a score agrees that lies within NEAR of the claimed one.
+        """
+        value, low, high = (number_in(found, end) for end in ("value", "low", "high"))
+        if value is None:
+            return False
+        start, end = self.interval or (self.value, self.value)
+        if self.interval is None and (low is None or high is None):
+            return abs(value - self.value) <= NEAR * abs(self.value)
+        if low is None or high is None:
+            low = high = value
+        return low <= end and start <= high
+
+    def verdict(self, found: Mapping[str, Any]) -> str:
         """The comparison in a sentence."""
-        value, low, high = (written(self.score, end) for end in self.interval)
+        claimed = {"value": self.value, "low": self.low, "high": self.high}
         return (
-            f"{self.score} {written(self.score, found['value'])} "
-            f"{'agrees with' if self.agrees(found) else 'differs from'} the {value} "
-            f"[{low}, {high}] measured at {self.commit} on {self.machine}"
+            f"{self.score} {written(self.score, number_in(found, 'value'))} "
+            f"{'agrees with' if self.agrees(found) else 'differs from'} the "
+            f"{interval(self.score, claimed)} measured at {self.commit} on {self.machine}"
         )
 
 

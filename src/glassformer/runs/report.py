@@ -1,7 +1,7 @@
 """The final report: scores of a run beside an honest baseline on the same rows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from glassformer.errors import GlassformerError
 from glassformer.metrics.intervals import Score
 from glassformer.reports import Report, Sections, Table, write_report
 from glassformer.reports.tables import comparison_table
+from glassformer.reports.wording import interval_notes
 from glassformer.runs.display import Display, clock
 from glassformer.runs.fit import FitResult, answers_on, listed
 from glassformer.runs.folder import RunFolder, reporter_of
@@ -118,7 +119,10 @@ def findings(
         scores={OURS: reporter.scores(answers)},
         sections=reporter.sections(answers, samples),
     )
-    rivals = reporter.rivals(answers, split)
+    rivals = [
+        replace(rival, answers=task.sampled(rival.answers, split))
+        for rival in reporter.rivals(answers, split)
+    ]
     baseline: Baseline[Any] | None = None
     if result.config.baseline:
         with display.waiting("training the baseline"):
@@ -142,6 +146,7 @@ def findings(
         found.tables += reporter.part_tables(answers, parts, baseline.answers, samples)
     found.scores |= {rival.name: scores[rival.name] for rival in rivals}
     found.notes = [*reporter.decisions(), *reporter.notes(answers), *found.notes]
+    found.notes += interval_notes(found.scores, reporter.units(answers))
     return found
 
 
@@ -186,6 +191,8 @@ def baseline_of(reporter: Reporter[Any, Any], split: str) -> tuple[Baseline[Any]
     """The baseline of a job, if there is one, and notes on it."""
     try:
         found = reporter.baseline(split)
+        if found is not None:
+            found = replace(found, answers=reporter.task.sampled(found.answers, split))
     except GlassformerError as error:  # such as a library that is not installed
         return None, [f"No baseline: {error}"]
     return found, list(found.notes) if found else []

@@ -48,7 +48,7 @@ class OpenedRows:
     def answers(self, model: nn.Module) -> Any:
         """What a model answers, in the order of the rows."""
         with torch.no_grad(), self.setup.machine.autocast():
-            return self.task.answers(model, self._batches())
+            return self.task.sampled(self.task.answers(model, self._batches()), self.split)
 
     def all_answers(self, model: nn.Module) -> Any:
         """The same, with what the run has besides the model."""
@@ -92,13 +92,20 @@ def opened_rows(
     header = config.data.header if header is None else header
     read_as = replace(config.data, header=header)
     named = columns_in(names, folder, replace(config, data=read_as), schema) | dict(columns)
-    files = DataConfig(test=names, columns=named, header=header, encoding=config.data.encoding)
+    group = named.pop("group", None) or group_of(folder, config)
+    encoding = config.data.encoding
+    files = DataConfig(test=names, columns=named, group=group, header=header, encoding=encoding)
     read = (
         rows_of_files(folder, config, task, setup, files)
         if labelled
         else inputs_of_files(task, setup, files, schema)
     )
     with read as rows:
+        if "group" in columns and rows.ingest is not None and "group" not in rows.ingest.columns:
+            raise GlassformerError(
+                f"{names[0]}: has no column {columns['group']!r} to group rows by; choose one that "
+                f"is there"
+            )
         yield rows
 
 
@@ -147,6 +154,11 @@ def validation_rows(folder: RunFolder, config: Config, setup: TrainSetup) -> Ope
         raise GlassformerError(f"{folder.path}: has no validation rows; give a file of rows")
     task = folder.open_task(config, folder.data)
     return OpenedRows(task=task, split="valid", setup=setup, samples=samples)
+
+
+def group_of(folder: RunFolder, config: Config) -> str | None:
+    """The column whose rows stay together in a run, by which intervals go."""
+    return config.data.group or folder.intake().get("columns", {}).get("group")
 
 
 def columns_in(

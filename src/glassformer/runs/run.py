@@ -22,7 +22,7 @@ from glassformer.errors import GlassformerError
 from glassformer.explaining.explanation import Explanation
 from glassformer.models.packing import for_inference, int8_twin
 from glassformer.models.transformer import Classifier, MaskedModel
-from glassformer.reports.wording import score_rows, written
+from glassformer.reports.wording import interval_notes, score_rows, written
 from glassformer.runs.arguments import Data, in_words, named_columns
 from glassformer.runs.evaluation import Evaluation, SplitAnswers, refuse_other, trained_on
 from glassformer.runs.explain import Choices, RunExplainer, explainer_of
@@ -358,12 +358,14 @@ class Run:
                 )
             comparison = reporter.compare(ours.answers, theirs.answers)
             others = reporter.scores(theirs.answers)
+        scores = reporter.scores(ours.answers)
+        notes = interval_notes({"this run": scores}, reporter.units(ours.answers))
         return Evaluation(
-            reporter.scores(ours.answers),
+            scores,
             ours.ingest,
             comparison,
             ours.trained_on,
-            (*ours.remarks, *reporter.notes(ours.answers)),
+            (*ours.remarks, *reporter.notes(ours.answers), *notes),
             others,
             reporter.score_tables(ours.answers),
         )

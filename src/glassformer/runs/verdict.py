@@ -54,7 +54,7 @@ class Duel:
     @property
     def significant(self) -> bool:
         """Whether chance hardly makes such a difference."""
-        return self.ahead != 0 and self.comparison.p_value <= CHANCE
+        return self.ahead != 0 and not is_chance(self.comparison)
 
     def sentence(self, unit: str) -> str:
         """The duel in words.
@@ -62,13 +62,15 @@ class Duel:
         Args:
             unit: What was compared, one by one.
         """
-        difference, luck = self.comparison.difference.value, chance(self.comparison.p_value)
+        difference, luck = self.comparison.difference.value, luck_in(self.comparison)
         name, rival = named(self.score), self.rival.kind
         rival = f"the baseline ({rival})" if self.rival.is_baseline else rival
         verb = "are" if name.startswith(PLURALS) else "is"
         where = f"over {counted(self.comparison.rows, unit)}, {name} {verb}"
         way = "higher" if difference > 0 else "lower"
         gap = f"{amount(self.score, difference)} {way}" if self.ahead else "the same"
+        if self.comparison.p_value is None:
+            return f"No verdict against {rival}: {where} {gap} ({luck})."
         if not self.significant:
             return f"No significant difference from {rival}: {where} {gap} ({luck})."
         better = "Better" if self.ahead > 0 else "Worse"
@@ -78,8 +80,18 @@ class Duel:
     def in_short(self) -> str:
         """The score of both, where the rival is ahead."""
         theirs, ours = (written(self.score, value) for value in (self.theirs, self.ours))
-        luck = chance(self.comparison.p_value)
+        luck = luck_in(self.comparison)
         return f"{named(self.score)} ({self.rival.kind} {theirs}, this model {ours}, {luck})"
+
+
+def is_chance(found: Comparison, most: float = CHANCE) -> bool:
+    """Whether chance may make such a difference, or too few units can tell."""
+    return found.p_value is None or found.p_value > most
+
+
+def luck_in(found: Comparison) -> str:
+    """The p-value in words, or why there is none."""
+    return found.reason or chance(found.p_value)
 
 
 def duels(
@@ -162,7 +174,7 @@ def judgement(
     behind = [
         other.in_short
         for score, other in found.items()
-        if score != goal and other.ahead < 0 and other.comparison.p_value < MERE_CHANCE
+        if score != goal and other.ahead < 0 and not is_chance(other.comparison, MERE_CHANCE)
     ]
     if goal in found:
         lines.append(found[goal].sentence(reporter.compared_unit))
@@ -178,10 +190,10 @@ def trivial_line(score: str, value: float, rival: Rival[Any], comparison: Compar
     if written(score, theirs) == written(score, value):
         return f"The {name}, {written(score, value)}, is {rest}."
     better = (difference > 0) == style_of(score).higher_is_better
-    if better and comparison.p_value <= CHANCE:
+    if better and not is_chance(comparison):
         return None
     relation = "not significantly better than" if better else "worse than"
-    luck = chance(comparison.p_value)
+    luck = luck_in(comparison)
     return (
         f"The {name}, {written(score, value)}, is {relation} {rest}: {written(score, theirs)} "
         f"({luck})."

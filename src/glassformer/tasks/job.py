@@ -14,18 +14,22 @@ its About in the entry point group `glassformer.jobs` of a package of your own.
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
+import numpy as np
+from jaxtyping import UInt64
 from torch import nn
 
 from glassformer.config.run import Config
 from glassformer.config.values import Values
 from glassformer.data.samples import Samples
 from glassformer.data.schema import Schema
+from glassformer.data.splits import hashed
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
+from glassformer.metrics.units import Units
 from glassformer.tasks.about import About
 from glassformer.tasks.explainer import Explainer
 from glassformer.tasks.extension import Extension, FirstStage
@@ -151,6 +155,39 @@ class JobTask(Task[Batch, Output], Generic[Batch, Output, Answers]):
     def combine(self, answers: Answers, split: str) -> Answers:
         """The answers of the model to rows of a split, with those of what the run has besides."""
         return answers
+
+    def sampled(self, answers: Answers, split: str) -> Answers:
+        """The answers with the units of intervals and tests: groups, where rows have some.
+
+        Answers have a field `units`, and `rows` if they may be of some rows of the split only.
+        """
+        groups = self.groups(split) if hasattr(answers, "units") else None
+        if groups is None:
+            return answers
+        rows = getattr(answers, "rows", None)
+        chosen = groups if rows is None else groups[rows]
+        if len(np.unique(chosen)) == len(chosen):
+            return answers  # each row is alone
+        units = Units(self.group_noun, chosen)
+        return replace(answers, units=units)  # type: ignore[type-var]
+
+    def groups(self, split: str) -> UInt64[np.ndarray, " rows"] | None:
+        """A number for each row of a split, equal for the rows of one group; None without groups.
+
+        A row without a group is one by itself.
+        """
+        if self.samples is None:
+            return None
+        names = [sample.get("group") for sample in self.samples.of(split)]
+        if not any(names):
+            return None
+        keys = (f"group {name}" if name else f"row {n}" for n, name in enumerate(names))
+        return np.array([hashed(key) for key in keys], dtype=np.uint64)
+
+    @property
+    def group_noun(self) -> str:
+        """What a group of rows is called."""
+        return "group"
 
     def lengthened(self, times: int) -> Config | None:
         """The settings to read sequences so many times as long as in training.

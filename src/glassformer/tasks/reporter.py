@@ -15,6 +15,7 @@ from typing import ClassVar, Generic, TypeVar
 from glassformer.data.samples import Sample
 from glassformer.metrics.intervals import Score
 from glassformer.metrics.paired import Comparison
+from glassformer.metrics.units import ROWS, Units
 from glassformer.reports import Sections, Table
 
 SomeTask = TypeVar("SomeTask")
@@ -92,6 +93,10 @@ class Reporter(ABC, Generic[SomeTask, Answers]):
     def compare(self, first: Answers, second: Answers) -> dict[str, Comparison]:
         """How much better the first answers are than the second, on the same rows."""
         return first.compared_with(second)  # type: ignore[attr-defined]
+
+    def units(self, answers: Answers) -> Units:
+        """What the rows of these answers are sampled by, for intervals and tests."""
+        return getattr(answers, "units", ROWS)
 
     @property
     def vocabulary(self) -> tuple[str, ...]:

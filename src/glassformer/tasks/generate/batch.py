@@ -19,14 +19,14 @@ class WindowBatch:
 
     Attributes:
         labels: What comes next at each place; `IGNORED` counts nothing.
-        units: The unit of text of each place, for evaluation; None while training.
+        documents: The document of each place, for evaluation; None while training.
         bytes: Likewise the bytes of text of what comes next.
     """
 
     ids: Int[Tensor, " N"]
     layout: Layout
     labels: Int[Tensor, " N"]
-    units: Int[Tensor, " N"] | None = None
+    documents: Int[Tensor, " N"] | None = None
     bytes: Int[Tensor, " N"] | None = None
 
     @property
@@ -41,7 +41,7 @@ class WindowBatch:
             self.ids.to(device, non_blocking=True),
             self.layout.to(device),
             self.labels.to(device, non_blocking=True),
-            self.units,
+            self.documents,
             self.bytes,
         )
 
@@ -67,13 +67,13 @@ register_dataclass(WindowBatch)
 
 
 def window_batch(
-    found: Windows, units: Numbers | None = None, sizes: Numbers | None = None
+    found: Windows, documents: Numbers | None = None, sizes: Numbers | None = None
 ) -> WindowBatch:
     """Windows as a batch."""
     return WindowBatch(
         torch.from_numpy(found.ids),
         Layout.packed(torch.from_numpy(found.lengths)),
         torch.from_numpy(found.labels),
-        None if units is None else torch.from_numpy(units),
+        None if documents is None else torch.from_numpy(documents),
         None if sizes is None else torch.from_numpy(sizes),
     )

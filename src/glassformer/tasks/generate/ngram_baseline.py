@@ -116,7 +116,7 @@ def likelihoods(model: NgramModel, task: GenerateTask, split: str) -> Likelihood
         nll.append(-found.numpy().astype(np.float64))
     every, losses = np.concatenate(labels), np.concatenate(nll)
     counts = every != IGNORED
-    where = sliding.units[counts], losses[counts], every[counts], sliding.bytes[counts]
+    where = sliding.documents[counts], losses[counts], every[counts], sliding.bytes[counts]
     return task.likelihoods(*where)
 
 

@@ -2,8 +2,10 @@
 
 import math
 
+import numpy as np
+
 from glassformer.errors import GlassformerError
-from glassformer.metrics.intervals import Score, bootstrap, ratio
+from glassformer.metrics.intervals import Score, exponential, jackknife, ratio
 from glassformer.metrics.paired import Comparison, randomisation_test
 from glassformer.tasks.generate.answers import Likelihoods
 from glassformer.tasks.generate.ngram_baseline import baseline_seconds, ngram_baseline
@@ -18,7 +20,7 @@ class GenerateReporter(Reporter[GenerateTask, Likelihoods]):
     """For texts."""
 
     score_names = ("bits_per_byte", "perplexity", "loss")
-    compared_unit, validated_unit = "kilobyte", "window"
+    compared_unit, validated_unit = "document", "window"
 
     def remarks(self) -> list[str]:
         assert self.task.samples is not None
@@ -39,10 +41,14 @@ class GenerateReporter(Reporter[GenerateTask, Likelihoods]):
         ]
 
     def scores(self, answers: Likelihoods) -> dict[str, Score]:
-        loss = bootstrap(ratio, answers.nll, answers.tokens)
-        perplexity = Score(*(math.exp(min(x, 100)) for x in (loss.value, loss.low, loss.high)))
-        bits = bootstrap(ratio, answers.nll / math.log(2), answers.bytes)
-        return {"bits_per_byte": bits, "perplexity": perplexity, "loss": loss}
+        units = answers.units
+        nll, tokens, size = map(units.sums, (answers.nll, answers.tokens, answers.bytes))
+        loss = jackknife(ratio, nll, tokens, weights=tokens).score()
+        bits = jackknife(ratio, nll / math.log(2), size, weights=size).score()
+        found = {"bits_per_byte": bits, "perplexity": exponential(loss), "loss": loss}
+        return {
+            name: units.judged("mean", score, len(answers.nll)) for name, score in found.items()
+        }
 
     def baseline(self, split: str) -> Baseline[Likelihoods]:
         return ngram_baseline(self.task, split, self.seconds)
@@ -52,7 +58,7 @@ class GenerateReporter(Reporter[GenerateTask, Likelihoods]):
 
     def compare(self, first: Likelihoods, second: Likelihoods) -> dict[str, Comparison]:
         """Bits per byte of the same text, whatever its tokens; below zero, the first is better."""
-        if len(first.bytes) != len(second.bytes):
+        if not np.array_equal(first.bytes, second.bytes):
             raise GlassformerError(
                 "the two runs read different texts, such as one in lower case; compare runs that "
                 "read the same"
@@ -64,5 +70,7 @@ class GenerateReporter(Reporter[GenerateTask, Likelihoods]):
                 (bits[0], first.bytes),
                 (bits[1], second.bytes),
                 better=bits[1] - bits[0],
+                units=first.units,
+                weights=first.bytes,
             )
         }

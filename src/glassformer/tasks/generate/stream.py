@@ -50,6 +50,11 @@ class Stream:
         self.ends = np.cumsum(self.counts + 1)
         self.starts = self.ends - self.counts - 1
         self.after = np.where(continued[documents], IGNORED, Tokenizer.end)
+        goes_on = continued[documents[:-1]] & (np.diff(documents) == 1)
+        # Of each document, the whole that it is a section of: the first of its sections.
+        self.wholes = np.arange(len(documents))
+        self.wholes[1:][goes_on] = 0
+        self.wholes = np.maximum.accumulate(self.wholes)
 
     @property
     def size(self) -> int:

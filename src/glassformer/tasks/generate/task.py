@@ -27,7 +27,7 @@ from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
 from glassformer.models.build import build_language_model
 from glassformer.models.transformer import LanguageModel, Noise
-from glassformer.tasks.generate.answers import SPELT_OUT, Likelihoods
+from glassformer.tasks.generate.answers import DOCUMENTS, SPELT_OUT, Likelihoods
 from glassformer.tasks.generate.batch import WindowBatch, window_batch
 from glassformer.tasks.generate.stream import Numbers, Stream
 from glassformer.tasks.generate.unknown import TextSizes
@@ -168,9 +168,9 @@ class GenerateTask(JobTask[WindowBatch, Tensor, Likelihoods]):
 
     def answers(self, model: nn.Module, batches: Iterable[WindowBatch]) -> Likelihoods:
         """How likely the model finds the texts of these batches, in the order of the texts."""
-        units, nll, labels, sizes = [], [], [], []
+        documents, nll, labels, sizes = [], [], [], []
         for batch in batches:
-            assert batch.units is not None
+            assert batch.documents is not None
             assert batch.bytes is not None
             counts = batch.labels != IGNORED
             if is_a(model, LanguageModel):
@@ -180,28 +180,36 @@ class GenerateTask(JobTask[WindowBatch, Tensor, Likelihoods]):
                 losses = F.cross_entropy(scores, batch.labels, reduction="none")
             nll.append(losses[counts].cpu())
             labels.append(batch.labels[counts].cpu())
-            units.append(batch.units[counts.cpu()])
+            documents.append(batch.documents[counts.cpu()])
             sizes.append(batch.bytes[counts.cpu()])
-        if not units:
+        if not documents:
             raise GlassformerError("there are no texts to score; give at least one")
-        tokens = (processes.gathered(torch.cat(some)) for some in (units, nll, labels, sizes))
+        tokens = (processes.gathered(torch.cat(some)) for some in (documents, nll, labels, sizes))
         return self.likelihoods(*(some.numpy() for some in tokens))
 
     def likelihoods(
         self,
-        units: Int[np.ndarray, " counted"],
+        documents: Int[np.ndarray, " counted"],
         nll: Float[np.ndarray, " counted"],
         labels: Int[np.ndarray, " counted"],
         sizes: Int[np.ndarray, " counted"],
     ) -> Likelihoods:
-        """The likelihoods of tokens, of so many bytes each, added up by unit of text."""
-        _, unit = np.unique(units, return_inverse=True)
+        """The likelihoods of tokens, of so many bytes each, added up by document."""
+        rows, document = np.unique(documents, return_inverse=True)
         spelt_out = np.where(labels == Tokenizer.unknown, SPELT_OUT, 0.0)
         return Likelihoods(
-            np.bincount(unit, nll + spelt_out),
-            np.bincount(unit).astype(np.float64),
-            np.bincount(unit, sizes),
+            np.bincount(document, nll + spelt_out),
+            np.bincount(document).astype(np.float64),
+            np.bincount(document, sizes),
+            rows,
         )
+
+    def sampled(self, answers: Likelihoods, split: str) -> Likelihoods:
+        """By document, or by groups of documents."""
+        found = super().sampled(answers, split)
+        groups = found.units.groups
+        several = groups is not None and len(np.unique(groups)) < len(groups)
+        return found if several else replace(found, units=DOCUMENTS)
 
     def score(self, model: nn.Module, batches: Iterable[WindowBatch]) -> dict[str, float]:
         return self.answers(model, batches).values()

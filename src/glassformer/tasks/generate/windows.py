@@ -9,8 +9,6 @@ from glassformer.tasks.generate.stream import Numbers, Stream, Windows
 from glassformer.tasks.generate.unknown import TextSizes
 from glassformer.tasks.shared.losses import IGNORED
 
-UNIT = 1024  # bytes of text whose likelihoods are added up, whatever its tokens are
-
 
 class TrainingWindows:
     """Windows of one size, which begin elsewhere in every epoch: the stream is taken as a ring."""
@@ -61,15 +59,15 @@ class SlidingWindows:
         return self.ends - self.begins
 
     def take(self, rows: Numbers) -> tuple[Windows, Numbers, Numbers]:
-        """These windows, and of each place the unit of text, -1 for context, and its bytes."""
+        """These windows, and of each place the document, -1 for context, and its bytes."""
         lengths = self.lengths[rows]
         within = np.repeat(self.begins[rows], lengths) + places_in_rows(lengths)
         places = np.repeat(self.stream.starts[self.document[rows]], lengths) + within
         counts = within >= np.repeat(self.counted[rows], lengths)
         found = self.stream.take(places, within == np.repeat(self.begins[rows], lengths))
         labels = np.where(counts, found.labels, IGNORED)
-        units = np.where(labels == IGNORED, -1, self.units[places])
-        return Windows(found.ids, labels, found.lengths), units, self.bytes[places]
+        documents = np.where(labels == IGNORED, -1, self.documents[places])
+        return Windows(found.ids, labels, found.lengths), documents, self.bytes[places]
 
     @cached_property
     def bytes(self) -> Numbers:
@@ -79,18 +77,11 @@ class SlidingWindows:
         return self.text_sizes.of(labels, self._documents)
 
     @cached_property
-    def units(self) -> Numbers:
-        """The unit of text of every place: documents are cut after every so many bytes.
-
-        A token belongs to the unit of its last byte, so that other tokens give as many units.
-        """
-        ends, document = np.cumsum(self.bytes), self._documents
-        before = (ends - self.bytes)[self.stream.starts]  # each document
-        unit = np.maximum(0, ends - before[document] - 1) // UNIT
-        changes = (np.diff(document, prepend=0) != 0) | (np.diff(unit, prepend=0) != 0)
-        return np.cumsum(changes)
+    def documents(self) -> Numbers:
+        """The document of every place; sections that go on in the next are one."""
+        return self.stream.wholes[self._documents]
 
     @property
     def _documents(self) -> Numbers:
-        """The document of every place."""
+        """The document, or section of one, of every place."""
         return np.repeat(np.arange(len(self.stream.counts)), self.stream.counts + 1)

@@ -1,11 +1,9 @@
 """The report of masked prediction. It has no baseline: what counts is the job trained from it."""
 
-import math
-
 import numpy as np
 
 from glassformer.errors import GlassformerError
-from glassformer.metrics.intervals import Score, bootstrap, ratio
+from glassformer.metrics.intervals import Score, exponential, jackknife, ratio
 from glassformer.metrics.paired import Comparison, randomisation_test
 from glassformer.metrics.ratios import share_score
 from glassformer.tasks.pretrain.task import GapAnswers, PretrainTask
@@ -18,10 +16,15 @@ class PretrainReporter(Reporter[PretrainTask, GapAnswers]):
     score_names = ("loss", "perplexity", "accuracy")
 
     def scores(self, answers: GapAnswers) -> dict[str, Score]:
-        loss = bootstrap(ratio, answers.nll, answers.gaps)
-        perplexity = Score(*(math.exp(min(x, 100)) for x in (loss.value, loss.low, loss.high)))
-        right = share_score(answers.right, answers.gaps)
-        return {"loss": loss, "perplexity": perplexity, "accuracy": right}
+        units, pieces = answers.units, len(answers.nll)
+        nll, gaps = units.sums(answers.nll), units.sums(answers.gaps)
+        loss = jackknife(ratio, nll, gaps, weights=gaps).score()
+        right = share_score(answers.right, answers.gaps, units=units)
+        return {
+            "loss": units.judged("mean", loss, pieces),
+            "perplexity": units.judged("mean", exponential(loss), pieces),
+            "accuracy": units.judged("share", right, pieces),
+        }
 
     def compare(self, first: GapAnswers, second: GapAnswers) -> dict[str, Comparison]:
         """Losses on the same masked tokens; below zero, the first is better."""
@@ -36,5 +39,7 @@ class PretrainReporter(Reporter[PretrainTask, GapAnswers]):
                 (first.nll, first.gaps),
                 (second.nll, second.gaps),
                 better=second.nll - first.nll,
+                units=first.units,
+                weights=first.gaps,
             )
         }

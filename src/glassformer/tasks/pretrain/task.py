@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, UInt64
 from torch import Tensor, nn
 
 from glassformer import processes
@@ -24,6 +24,7 @@ from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Samples
 from glassformer.data.text.coders import SPECIALS
 from glassformer.data.text.tokenizer import Tokenizer
+from glassformer.metrics.units import ROWS, Units
 from glassformer.models.build import build_masked_model
 from glassformer.models.transformer import MaskedModel, Noise
 from glassformer.tasks.job import JobTask
@@ -40,14 +41,19 @@ WORDS, FATES = range(2)  # streams of random numbers: which words are chosen, wh
 
 @dataclass(frozen=True, eq=False, slots=True)
 class GapAnswers:
-    """By row: the negative log-likelihood of the hidden tokens, how many were right, of how many.
+    """By piece of a text: the negative log-likelihood of the hidden tokens, how many were right.
 
-    Rows are pieces of texts.
+    Attributes:
+        gaps: How many tokens were hidden.
+        rows: The number of each piece in its split.
+        units: What the pieces are sampled by.
     """
 
     nll: Float[np.ndarray, " N"]
     right: Float[np.ndarray, " N"]
     gaps: Float[np.ndarray, " N"]
+    rows: Int[np.ndarray, " N"] | None = None
+    units: Units = ROWS
 
 
 class PretrainTask(JobTask[TextBatch, Tensor, GapAnswers]):
@@ -159,9 +165,21 @@ class PretrainTask(JobTask[TextBatch, Tensor, GapAnswers]):
             nll.append(F.cross_entropy(logits, batch.labels, reduction="none").cpu())
             right.append((logits.argmax(-1) == batch.labels).float().cpu())
         gaps = [processes.gathered(torch.cat(some)).numpy() for some in (row_ids, nll, right)]
-        _, row = np.unique(gaps[0], return_inverse=True)
+        rows, row = np.unique(gaps[0], return_inverse=True)
         nll_of, right_of = (np.bincount(row, some.astype(np.float64)) for some in gaps[1:])
-        return GapAnswers(nll_of, right_of, np.bincount(row).astype(np.float64))
+        return GapAnswers(nll_of, right_of, np.bincount(row).astype(np.float64), rows)
+
+    def groups(self, split: str) -> UInt64[np.ndarray, " pieces"]:
+        """The group of each piece, or else its text."""
+        assert self.samples is not None
+        text_of, of_text = self.pieces(split)[0], super().groups(split)
+        if of_text is None:
+            return text_of.astype(np.uint64)
+        return of_text[np.searchsorted(self.samples.rows(split), text_of)]
+
+    @property
+    def group_noun(self) -> str:
+        return "group" if self.config.data.group else "text"
 
     def score(self, model: nn.Module, batches: Iterable[TextBatch]) -> dict[str, float]:
         found = self.answers(model, batches)

@@ -110,7 +110,7 @@ class Recommended:
         """The scores with intervals; coverage is a count, and has none."""
         share = coverage(self.lists, self.items)
         found = {name: one.score() for name, one in self.measurements.items()}
-        return found | {"coverage": Score(share, share, share)}
+        return found | {"coverage": Score.without_interval(share, "")}
 
     def compared_with(self, other: "Recommended") -> dict[str, Comparison]:
         """How much better these are than the other's, by user."""

@@ -24,6 +24,7 @@ from glassformer.metrics.classification import (
 )
 from glassformer.metrics.intervals import Score
 from glassformer.metrics.paired import Comparison, classification_comparison
+from glassformer.metrics.units import ROWS, Units
 
 LARGEST = 1e30  # of logits; dividing a larger one by a temperature could overflow
 
@@ -57,6 +58,7 @@ class ClassAnswers:
         rows: The number of each text in its split, where it has one.
         ngrams: What n-grams add, where they are part of the model.
         threshold: From which probability on a label is predicted, where a text may have several.
+        units: What the texts are sampled by.
     """
 
     raw: Logits
@@ -65,6 +67,7 @@ class ClassAnswers:
     rows: Int[np.ndarray, " N"] | None = None
     ngrams: SecondPart | None = None
     threshold: Threshold = THRESHOLD
+    units: Units = ROWS
 
     @classmethod
     def gather(
@@ -156,13 +159,13 @@ class ClassAnswers:
 
     def scores(self) -> dict[str, Score]:
         """Scores with intervals."""
-        return classification_scores(self.labels, self.probabilities(), self.threshold)
+        return classification_scores(self.labels, self.probabilities(), self.threshold, self.units)
 
     def compared_with(self, other: "ClassAnswers") -> dict[str, Comparison]:
         """How much better these are than the other's, on the same texts."""
         both = self.probabilities(), other.probabilities()
         thresholds = self.threshold, other.threshold
-        return classification_comparison(self.labels, *both, thresholds)
+        return classification_comparison(self.labels, *both, thresholds, self.units)
 
 
 def _some(pieces: Iterable[Piece]) -> list[Piece]:

@@ -10,6 +10,7 @@ from glassformer.data.rows import listed
 from glassformer.data.samples import Sample, Samples
 from glassformer.metrics.calibration import fit_temperature
 from glassformer.metrics.classification import FEW_TO_CHOOSE, THRESHOLD, choose_threshold
+from glassformer.metrics.units import pooled
 from glassformer.reports import Sections, Table
 from glassformer.reports.tables import in_natural_order
 from glassformer.tasks.reporter import PoolingReporter, Rival
@@ -54,13 +55,14 @@ class LabelReporter(PoolingReporter[SomeTask, ClassAnswers]):
         ]
 
     def score_tables(self, answers: ClassAnswers) -> list[Table]:
-        return [class_table(answers.labels, answers.predictions(), self.task.labels.names)]
+        given = answers.predictions()
+        return [class_table(answers.labels, given, self.task.labels.names, answers.units)]
 
     def sections(self, answers: ClassAnswers, samples: Sequence[Sample]) -> Sections:
         names, noun = self.task.labels.names, self.task.inputs.noun
         shown, chances = self._shown(samples), answers.probabilities()
         found = classification_sections(
-            answers.labels, chances, names, shown, noun, answers.threshold
+            answers.labels, chances, names, shown, noun, answers.threshold, answers.units
         )
         return in_natural_order(found)
 
@@ -125,6 +127,7 @@ class LabelReporter(PoolingReporter[SomeTask, ClassAnswers]):
             threshold=np.concatenate(
                 [np.broadcast_to(some.threshold, (len(some.labels), 1)) for some in answers]
             ),
+            units=pooled(some.units for some in answers),
         )
 
     def _data(self) -> tuple[Samples, np.ndarray]:

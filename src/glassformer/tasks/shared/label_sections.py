@@ -15,6 +15,7 @@ from glassformer.metrics.classification import (
 )
 from glassformer.metrics.intervals import Score
 from glassformer.metrics.ratios import share_score
+from glassformer.metrics.units import ROWS, Units
 from glassformer.reports.record import BY_CLASS, SOME_ROWS, HeatMap, Sections, Table
 from glassformer.reports.tables import evenly, excerpt
 
@@ -29,15 +30,17 @@ def classification_sections(
     texts: Sequence[str],
     noun: str = "text",
     threshold: Threshold = THRESHOLD,
+    units: Units = ROWS,
 ) -> Sections:
     """Scores by class, confusions, reliability, and the mistakes made with most confidence.
 
     Args:
         threshold: From which probability on a label is predicted, if multi-label.
         noun: What one of the texts is; the names of recordings may stand for them.
+        units: What the texts are sampled by.
     """
     if labels.ndim == 2:
-        return multi_label_sections(labels, probabilities, classes, texts, noun, threshold)
+        return multi_label_sections(labels, probabilities, classes, texts, noun, threshold, units)
     answers, sure = probabilities.argmax(axis=1), probabilities.max(axis=1)
     wrong = answers != labels
     worst = [n for n in np.argsort(-sure, kind="stable") if wrong[n]][:MISTAKES]
@@ -45,16 +48,16 @@ def classification_sections(
         (excerpt(texts[n]), classes[labels[n]], classes[answers[n]], float(sure[n])) for n in worst
     ]
     matrix = confusion_matrix(labels, answers, len(classes))
-    low, high = confusion_intervals(matrix)
+    low, high = confusion_intervals(matrix) if units.groups is None else (None, None)
     heat_map = HeatMap(
         title="Confusions",
         names=list(classes),
         counts=matrix.tolist(),
-        low=low.tolist(),
-        high=high.tolist(),
+        low=[] if low is None else low.tolist(),
+        high=[] if high is None else high.tolist(),
     )
     tables = [
-        class_table(labels, answers, classes),
+        class_table(labels, answers, classes, units),
         mistake_table(mistakes, int(wrong.sum()), noun),
     ]
     return Sections(
@@ -69,6 +72,7 @@ def multi_label_sections(
     texts: Sequence[str],
     noun: str,
     threshold: Threshold,
+    units: Units = ROWS,
 ) -> Sections:
     """The same for multi-label, where a mistake is one label predicted or missed."""
     given, true = probabilities >= threshold, labels.astype(bool)
@@ -85,21 +89,26 @@ def multi_label_sections(
         )
         for n, c in zip(rows.tolist(), columns.tolist(), strict=True)
     ]
-    tables = [class_table(labels, given, classes), mistake_table(mistakes, int(wrong.sum()), noun)]
+    tables = [
+        class_table(labels, given, classes, units),
+        mistake_table(mistakes, int(wrong.sum()), noun),
+    ]
     return Sections(tables=tables, reliability=reliability(probabilities.ravel(), true.ravel()))
 
 
-def class_table(labels: Labels, answers: Labels, classes: Sequence[str]) -> Table:
+def class_table(
+    labels: Labels, answers: Labels, classes: Sequence[str], units: Units = ROWS
+) -> Table:
     """Precision, recall and F1 of each class, F1 with an interval where it has enough rows."""
     found = class_scores(labels, answers, len(classes))
-    spread = [f1_interval(*members(labels, answers, n)) for n in range(len(classes))]
+    spread = [f1_interval(*members(labels, answers, n), units) for n in range(len(classes))]
     return Table(
         title=BY_CLASS,
         header=("class", "precision", "recall", "F1", "from", "to", "rows"),
         rows=[
             (
                 *(name, one.precision, one.recall, one.f1),
-                *((f1.low, f1.high) if one.support >= FEW else (None, None)),
+                *(f1.interval if f1.interval and one.support >= FEW else (None, None)),
                 one.support,
             )
             for name, one, f1 in zip(classes, found, spread, strict=True)
@@ -116,9 +125,16 @@ def members(
     return labels[:, number].astype(bool), answers[:, number].astype(bool)
 
 
-def f1_interval(true: Bool[np.ndarray, " N"], given: Bool[np.ndarray, " N"]) -> Score:
-    """The F1 of one class, with its interval."""
-    return share_score(2 * (true & given), true.astype(np.int64) + given)
+def f1_interval(
+    true: Bool[np.ndarray, " N"], given: Bool[np.ndarray, " N"], units: Units = ROWS
+) -> Score:
+    """The F1 of one class, with its interval if there are enough groups that have it."""
+    score = share_score(2 * (true & given), true.astype(np.int64) + given, units=units)
+    if units.groups is None:
+        return score
+    having = true | given
+    some = Units(units.noun, units.groups[having]) if having.any() else ROWS
+    return some.judged("f1", score, int(having.sum()))
 
 
 def mistake_table(mistakes: Sequence[tuple[str, str, str, float]], wrong: int, noun: str) -> Table:

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+from jaxtyping import Int
+
 from glassformer.errors import GlassformerError, install
 from glassformer.metrics.error_rates import character_error_rate, exact_match, word_error_rate
 from glassformer.metrics.intervals import Score
@@ -16,6 +19,7 @@ from glassformer.metrics.translation import (
     translation_comparison,
     translation_scores,
 )
+from glassformer.metrics.units import ROWS, Units
 from glassformer.tasks.transcribe.choices import Choices
 
 MEASURES: dict[str, dict[str, Measure]] = {
@@ -34,6 +38,8 @@ class Transcripts:
         measure: Whether errors are counted in words, or in characters.
         choices: For each row and each weight that was tried, the texts that were compared.
         chances: For each row, the log-probability of what was written.
+        rows: The number of each row in its split, if not all rows are there in order.
+        units: What the rows are sampled by.
         heard, spent: Seconds of sound, and seconds that encoding and searching them took.
     """
 
@@ -44,12 +50,14 @@ class Transcripts:
     heard: float = 0.0
     spent: float = 0.0
     chances: Sequence[float] = ()
+    rows: Int[np.ndarray, " N"] | None = None
+    units: Units = ROWS
 
     @cached_property
     def measured(self) -> dict[str, Measurement]:
         """Every score's sums, row by row."""
         references = [[text] for text in self.right]
-        return measure_translations(self.written, references, MEASURES[self.measure])
+        return measure_translations(self.written, references, MEASURES[self.measure], self.units)
 
     def scores(self) -> dict[str, Score]:
         """Error rates and exact matches, with intervals."""
@@ -82,10 +90,10 @@ class Transcripts:
 
     def errors(self, written: str, right: str) -> list[tuple[str, str]]:
         """The edits of one text."""
-        return list(edits_between(self.units(right), self.units(written)))
+        return list(edits_between(self.split_up(right), self.split_up(written)))
 
-    def units(self, text: str) -> list[str]:
-        """What errors are counted in."""
+    def split_up(self, text: str) -> list[str]:
+        """The words or characters in which errors are counted."""
         return text.split() if self.measure == "words" else list(text)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from glassformer.data.audio.clip import read_clip
 from glassformer.data.samples import Sample
+from glassformer.metrics.units import pooled
 from glassformer.reports import Sections, Sound, Table
 from glassformer.reports.record import SOME_ROWS
 from glassformer.reports.tables import evenly, excerpt
@@ -47,6 +48,7 @@ class TranscribeReporter(PoolingReporter[TranscribeTask, Transcripts]):
             answers[0].measure,
             heard=sum(some.heard for some in answers),
             spent=sum(some.spent for some in answers),
+            units=pooled(some.units for some in answers),
         )
 
     def calibrate(self, answers: Transcripts) -> None:
@@ -68,7 +70,7 @@ class TranscribeReporter(PoolingReporter[TranscribeTask, Transcripts]):
         deleted = sum(count for (_, written), count in edits.items() if written == NOTHING)
         inserted = sum(count for (right, _), count in edits.items() if right == NOTHING)
         replaced = edits.total() - deleted - inserted
-        total = sum(len(answers.units(text)) for text in answers.right)
+        total = sum(len(answers.split_up(text)) for text in answers.right)
         return [
             f"{counted(edits.total(), 'error')} in {total:,} {unit}: {replaced:,} substitutions, "
             f"{deleted:,} deletions, {inserted:,} insertions",

@@ -274,7 +274,7 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
         found = processes.gathered_rows(found)
         if not found:
             raise GlassformerError("there are no recordings to transcribe; give at least one")
-        _, answers, right, chances, compared = zip(*sorted(found), strict=True)
+        rows, answers, right, chances, compared = zip(*sorted(found), strict=True)
         return Transcripts(
             list(answers),
             list(right),
@@ -283,6 +283,7 @@ class TranscribeTask(JobTask[SoundBatch, Scored, Transcripts]):
             heard=vectors * self.factor / FRAMES_A_SECOND,
             spent=spent,
             chances=chances,
+            rows=np.array(rows),
         )
 
     def calibrate(self, answers: Transcripts) -> None:

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from glassformer.config import choose
 from glassformer.errors import install
-from glassformer.metrics.intervals import Score, bootstrap, ratio
+from glassformer.metrics.intervals import Score, jackknife, ratio
 from glassformer.metrics.measurement import Measure, Measurement
 from glassformer.metrics.paired import Comparison
 from glassformer.metrics.sacre import tokenization_for
@@ -21,6 +21,7 @@ from glassformer.metrics.translation import (
     translation_comparison,
     translation_scores,
 )
+from glassformer.metrics.units import ROWS, Units
 from glassformer.reports.wording import named
 from glassformer.tasks.translate.tokens import are_symbols
 
@@ -50,6 +51,8 @@ class Translations:
         nll, tokens: For each row, the negative log-probability of its first reference, and its
             number of tokens.
         chances: For each row, the log-probability of what was written.
+        rows: The number of each row in its split, if not all rows are there in order.
+        units: What the rows are sampled by.
     """
 
     hypotheses: list[str]
@@ -58,11 +61,13 @@ class Translations:
     nll: Float[np.ndarray, " N"] | None = None
     tokens: Float[np.ndarray, " N"] | None = None
     chances: Sequence[float] = ()
+    rows: Int[np.ndarray, " N"] | None = None
+    units: Units = ROWS
 
     @cached_property
     def measured(self) -> dict[str, Measurement]:
         """Every score's sums, row by row."""
-        return measure_translations(self.hypotheses, self.references, self.measures)
+        return measure_translations(self.hypotheses, self.references, self.measures, self.units)
 
     @property
     def measures(self) -> Mapping[str, Measure]:
@@ -78,7 +83,9 @@ class Translations:
         scores = translation_scores(self.measured)
         if self.nll is None or self.tokens is None:
             return scores
-        return {**scores, "loss": bootstrap(ratio, self.nll, self.tokens)}
+        sums = [self.units.sums(part) for part in (self.nll, self.tokens)]
+        loss = jackknife(ratio, *sums, weights=sums[1]).score()
+        return {**scores, "loss": self.units.judged("mean", loss, len(self.nll))}
 
     def values(self) -> dict[str, float]:
         """The same without intervals and slow scores."""

@@ -11,6 +11,7 @@ from glassformer.data.ragged import Ragged
 from glassformer.data.samples import Sample, Samples
 from glassformer.data.text.tokenizer import Tokenizer
 from glassformer.errors import GlassformerError
+from glassformer.metrics.units import pooled
 from glassformer.reports import Sections
 from glassformer.tasks.reporter import Baseline, PoolingReporter
 from glassformer.tasks.shared.ngrams import MOST_ROWS, rows_learned_from
@@ -65,6 +66,7 @@ class TranslateReporter(PoolingReporter[TranslateTask, Translations]):
             answers[0].measure,
             joined([some.nll for some in answers]),
             joined([some.tokens for some in answers]),
+            units=pooled(some.units for some in answers),
         )
 
     def baseline(self, split: str) -> Baseline[Translations]:

@@ -290,9 +290,11 @@ class TranslateTask(JobTask[PairBatch, Tensor, Translations]):
         found = processes.gathered_rows(found)
         if not found:
             raise GlassformerError("there are no rows to translate; give at least one")
-        _, answers, likely, references, losses_of, tokens = zip(*sorted(found), strict=True)
+        rows, answers, likely, references, losses_of, tokens = zip(*sorted(found), strict=True)
         sums, measure = (np.array(losses_of), np.array(tokens, float)), self.settings.measure
-        return Translations(list(answers), list(references), measure, *sums, chances=likely)
+        return Translations(
+            list(answers), list(references), measure, *sums, chances=likely, rows=np.array(rows)
+        )
 
     def calibrate(self, answers: Translations) -> None:
         written = answers.hypotheses, answers.references, answers.chances

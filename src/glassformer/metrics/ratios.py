@@ -10,20 +10,20 @@ which the one observed is no surprise:
 Here n is the number of trials that would give the variance seen between the rows. So rows with
 several trials each and means over classes fit in. The variance includes half a row that is all
 right and half a row that is all wrong, so that it is never 0; where all rows agree, n is the number
-of rows. Of rows in groups the variance is the jackknife's over groups, with Student's t, and n at
+of rows. Of rows in groups the variance is mostly the jackknife's over groups, but for a small part
+that of groups and two half groups, since a few groups may happen to agree near 0 and 1; n is at
 most what it would be without groups.
 """
 
 from collections.abc import Callable
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 
 from glassformer.metrics.intervals import (
     LEVEL,
     PerRow,
     Score,
-    deviations,
     flatten_rows,
     jackknife,
     normal_deviations,
@@ -32,6 +32,7 @@ from glassformer.metrics.intervals import (
 from glassformer.metrics.units import ROWS, Units
 
 Variance = Callable[[float], float]  # of a single trial, at a share or rate
+SMOOTH = 0.25  # the part of the variance of groups that comes from groups and two half groups
 
 
 def share_score(
@@ -54,19 +55,20 @@ def share_score(
         counts: How many equal rows each row stands for; one unless given.
         units: What the rows are sampled by.
     """
-    measured = _measure(part, whole, lambda x: x * (1 - x), counts, units, level)
+    measured = _measure(part, whole, lambda x: x * (1 - x), counts, units)
     if measured is None:
         return Score(0.0, 0.0, 1.0)
-    value, trials, z = measured
-    return Score(value, *_wilson(value, trials, z).tolist())
+    value, trials = measured
+    return Score(value, *wilson(value, trials, level).tolist())
 
 
 def rate_score(part: PerRow, whole: PerRow, *, units: Units = ROWS, level: float = LEVEL) -> Score:
     """The same for a rate, which may exceed 1; NaN if the whole is 0."""
-    measured = _measure(part, whole, lambda x: x, None, units, level)
+    measured = _measure(part, whole, lambda x: x, None, units)
     if measured is None:
         return Score.without_interval(np.nan, "nothing to score")
-    value, trials, z = measured
+    value, trials = measured
+    z = normal_deviations(level)
     centre = value + z**2 / (2 * trials)
     reach = z * np.sqrt(value / trials + (z / (2 * trials)) ** 2)
     return Score(value, float(max(0.0, min(centre - reach, value))), float(centre + reach))
@@ -80,12 +82,7 @@ def wilson(
     >>> wilson(0.9, 30.0).round(3)
     array([0.744, 0.965])
     """
-    return _wilson(share, trials, normal_deviations(level))
-
-
-def _wilson(
-    share: float | Float[np.ndarray, "..."], trials: float, z: float
-) -> Float[np.ndarray, "2 ..."]:
+    z = normal_deviations(level)
     centre = share + z**2 / (2 * trials)
     reach = z * np.sqrt(share * (1 - share) / trials + (z / (2 * trials)) ** 2)
     shrink = 1 + z**2 / trials
@@ -100,9 +97,8 @@ def _measure(
     variance_at: Variance,
     counts: Int[np.ndarray, " N"] | None,
     units: Units,
-    level: float,
-) -> tuple[float, float, float] | None:
-    """The mean ratio of the columns, the effective number of its trials, and deviations of it."""
+) -> tuple[float, float] | None:
+    """The mean ratio of the columns, and the effective number of its trials."""
     table, shapes = flatten_rows([part, whole])
     parts, wholes = (side.reshape(len(table), -1) for side in split_sums(table, shapes))
     weights = np.ones(len(table)) if counts is None else counts
@@ -110,27 +106,37 @@ def _measure(
     if not used.any():
         return None
     parts, wholes = parts[:, used], wholes[:, used]
+    value = float(((weights @ parts) / (weights @ wholes)).mean())
+    trials = _trials(parts, wholes, weights, variance_at)
+    if not units.several:
+        return value, trials
+    most = float(wholes.sum()) if units.alike else trials
+    parts, wholes = units.sums(parts), units.sums(wholes)
+    smooth = _trials(parts, wholes, np.ones(len(parts)), variance_at)
+    seen = jackknife(_mean_ratio, parts, wholes).variance
+    if not np.isfinite(seen):  # a single group
+        return value, smooth
+    single = variance_at(value)
+    seen = seen / single if single else 0.0
+    return value, min(most, 1 / ((1 - SMOOTH) * seen + SMOOTH / smooth))
+
+
+def _trials(
+    parts: Float[np.ndarray, "N C"],
+    wholes: Float[np.ndarray, "N C"],
+    weights: Shaped[np.ndarray, " N"],
+    variance_at: Variance,
+) -> float:
+    """The trials that give the variance between the rows and two half rows, right and wrong."""
     part_sum, whole_sum = weights @ parts, weights @ wholes
-    value = float((part_sum / whole_sum).mean())
     unit = weights @ wholes**2 / whole_sum  # (C,) trials of a typical unit
-    if units.alike:
-        unit = np.ones(len(unit))
     smooth = (part_sum + unit / 2) / (whole_sum + unit)
     # How far each unit moves the mean ratio. The added units make a share of single trials look as
     # if it had one trial more; the scale takes that back.
     scale = len(unit) * np.sqrt(whole_sum * (whole_sum + unit))
     moves = ((parts - smooth * wholes) / scale).sum(1)
     added = (unit / scale) ** 2 * (smooth**2 + (1 - smooth) ** 2) / 2
-    single = variance_at(float(smooth.mean()))
-    trials = float(single / (weights @ moves**2 + added.sum()))
-    if not units.several:
-        return value, trials, normal_deviations(level)
-    most = float(whole_sum.sum()) if units.alike else trials
-    sums = units.sums(parts), units.sums(wholes)
-    found = jackknife(_mean_ratio, *sums, weights=sums[1].sum(1))
-    enough = found.variance > single / most  # not so if there are too few groups to tell
-    trials = single / found.variance if enough else most
-    return value, trials, deviations(level, found.freedom)
+    return float(variance_at(float(smooth.mean())) / (weights @ moves**2 + added.sum()))
 
 
 def _mean_ratio(parts: Float[np.ndarray, "R C"], wholes: Float[np.ndarray, "R C"]) -> np.ndarray:

@@ -27,13 +27,13 @@ class Least(NamedTuple):
 
 
 LEAST: dict[str, Least] = {
-    "share": Least(5, 15),
-    "f1": Least(50, 8),
-    "rate": Least(5, 8),
+    "share": Least(5, 5),
+    "f1": Least(50, 15),
+    "rate": Least(5, 5),
     "corpus": Least(10, 5),
     "mean": Least(5, 5),
     "gain": Least(30, 30),
-    "rms": Least(5, 5),
+    "rms": Least(5, 30),
     "calibration": Least(5, 5),
     "difference of share": Least(15, 8),
     "difference of f1": Least(5, 5),

@@ -146,7 +146,7 @@ def test_shares_are_covered(rows, chance):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("groups", [5, 31, 101])
+@pytest.mark.parametrize("groups", [8, 31, 101])
 @pytest.mark.parametrize("size", [3, 19])
 @pytest.mark.parametrize("correlation", [0.01, 0.1, 0.5])
 @pytest.mark.parametrize("chance", [0.5, 0.9, 0.98])

@@ -36,7 +36,8 @@ def test_it_prints_a_table_with_drawings_and_the_verdict_then_the_same_as_json(d
     assert err == ""
     assert "classify on" in out
     assert out.count("●") == 2
-    assert "No significant difference: both are tied; " in out
+    few = "differences are not tested: too few rows for a comparison: "  # as few as there are here
+    assert few in " ".join(out.split())
     assert "Page: runs/reviews-compare/comparison.html" in out
     again = [word for word in words(data, *budget, "--json") if word != "--quiet"]
     assert main(again) == 0

@@ -49,7 +49,9 @@ def test_a_report_has_all_scores_beside_simple_recommenders(folder):
     report = json.loads((folder / "run" / "report.json").read_text())
     ours, baseline, *_ = report["scores"].values()
     assert ours.keys() == baseline.keys() == {"rmse", "ndcg", "hit_rate", "coverage"}
-    assert ours["rmse"]["low"] < ours["rmse"]["value"] < ours["rmse"]["high"] < 1.5
+    assert ours["ndcg"]["low"] < ours["ndcg"]["value"] < ours["ndcg"]["high"] < 1
+    assert 0 < ours["rmse"]["value"] < 1.5
+    assert ours["rmse"]["reason"] == "too few users for an interval: 23, of at least 30"
     rivals = ["popularity", "item mean", "user and item biases"]
     assert list(report["scores"])[2:] == rivals
     assert "over 23 users, RMSE is" in report["verdict"][0]

@@ -98,7 +98,10 @@ def answers_of(run: Run) -> Fold:
         raise GlassformerError(f"{folder.path}: {config.job} cannot be cross-validated")
     setup = TrainSetup(config.train, config.data, run.machine, config.seed)
     ours = task.combine(answers_on(task, run.model, setup, "test"), "test")
-    rivals = reporter.rivals(ours, "test")
+    rivals = [
+        replace(rival, answers=task.sampled(rival.answers, "test"))
+        for rival in reporter.rivals(ours, "test")
+    ]
     samples = list(task.samples.of("test"))
     return Fold(reporter, samples, ours, rivals, *baseline_of(reporter, "test"))
 

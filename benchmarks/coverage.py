@@ -144,7 +144,7 @@ def f1(rng: Rng, count: int, *, grouped: bool) -> tuple[Score, float]:
     wrong = rng.uniform(0.05, 0.4)
     owner, units = some_rows(rng, count, grouped=grouped)
     labels, (answers, _) = labelled(rng, owner, wrong, 0.1 if grouped else 0.0)
-    scores = classification_scores(labels, np.eye(4)[answers], units)
+    scores = classification_scores(labels, np.eye(4)[answers], units=units)
     return scores["macro_f1"], true_f1(wrong)
 
 
@@ -153,7 +153,7 @@ def f1_pair(rng: Rng, count: int, *, grouped: bool) -> Comparison:
     owner, units = some_rows(rng, count, grouped=grouped)
     labels, answers = labelled(rng, owner, wrong, 0.1 if grouped else 0.0)
     first, second = np.eye(4)[answers]
-    return classification_comparison(labels, first, second, units)["macro_f1"]
+    return classification_comparison(labels, first, second, units=units)["macro_f1"]
 
 
 def share_pair(rng: Rng, count: int, *, grouped: bool) -> Comparison:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas
+import pyarrow
 import pytest
 from safetensors.numpy import save_file
 
@@ -112,14 +113,16 @@ def test_columns_that_cannot_be_read_are_refused(run, columns, told):
 
 
 def test_columns_without_a_table_are_refused(run):
-    with pytest.raises(GlassformerError, match="columns is for the rows of a table; leave it out"):
-        run.predict(["a film"], columns="text=Title")
+    for given in (["a film"], "a film"):
+        with pytest.raises(GlassformerError, match="columns is for the rows of a table; leave"):
+            run.predict(given, columns="text=Title")
 
 
 def test_missing_values_of_a_list_and_a_frame_have_the_same_empty_predictions(run):
     texts = [math.nan, None, "a film", "", pandas.NA]
     in_list, in_frame = run.predict(texts), run.predict(pandas.DataFrame({"Review Text": texts}))
-    for found in (in_list, in_frame):
+    in_arrow = run.predict(pyarrow.table({"Review Text": [None, None, "a film", "", None]}))
+    for found in (in_list, in_frame, in_arrow):
         assert [one.empty for one in found] == [True, True, False, True, True]
         assert found[2].text
     with pytest.raises(GlassformerError, match="predict takes a text or a list of texts, got None"):
@@ -189,6 +192,9 @@ def test_vectors_have_length_1_and_those_of_missing_texts_are_nan(run):
     named = run.embed(FRAME, columns={"text": "Title"})
     np.testing.assert_allclose(named[0], run.embed("dull"), atol=1e-5)
     assert run.embed([]).shape == (0, len(one))
+    for wrong in (None, 5, {"text": "a"}):
+        with pytest.raises(GlassformerError, match="takes a text or a list of texts, got"):
+            run.embed(wrong)
 
 
 def test_a_run_that_keeps_no_network_has_no_vectors_but_still_predicts(run):

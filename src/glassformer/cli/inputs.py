@@ -129,7 +129,8 @@ def _from_table(path: Path, run: "Run", reading: Reading) -> Iterator[Placed]:
     """The rows of a table or a folder."""
     how = {"columns": reading.columns, "header": reading.header}
     table = run.table_inputs(str(path), **how, **reading.options)
-    if table.columns and not table.guessed and not path.is_dir():  # a guess was said
+    is_layout = path.is_dir() and all(role == name for role, name in table.columns.items())
+    if table.columns and not table.guessed and not is_layout:  # a guess was said
         print_line(f"glassformer: {table}", stderr=True)
     for row, given in table.pairs:
         yield Placed(row.where, given, row.values)

@@ -131,16 +131,24 @@ class Run:
                 `baseline=True` for the answers of the baseline.
         """
         one = isinstance(inputs, self.predictor.kinds)
-        if not one and (isinstance(inputs, Mapping) or not isinstance(inputs, Iterable)):
-            self.predictor.accept(inputs)  # raises, naming what it accepts
-        if not one and is_table_of_rows(inputs):
+        inputs = self._several([inputs] if one else inputs, columns, **options)
+        found = list(self.predict_each(inputs, **options))
+        return found[0] if one else found
+
+    def _several(
+        self, inputs: Any, columns: Mapping[str, str] | str | None, **options: Any
+    ) -> Iterable[Any]:
+        """Inputs that are given together; those of a table are in its columns."""
+        if is_table_of_rows(inputs):
             (name,) = sources_of([inputs])
             table = self.table_inputs(name, columns=columns, **options)
-            inputs = [given for _, given in table.pairs]
-        elif columns:
+            return [given for _, given in table.pairs]
+        if columns:
             raise GlassformerError("--columns is for the rows of a table; leave it out")
-        found = list(self.predict_each([inputs] if one else inputs, **options))
-        return found[0] if one else found
+        if isinstance(inputs, Mapping) or not isinstance(inputs, Iterable):
+            self.predictor.accept(inputs)  # raises, naming what it accepts
+        several: Iterable[Any] = inputs
+        return several
 
     def table_inputs(
         self,
@@ -185,11 +193,7 @@ class Run:
         self.refuse_without_vectors()
         if isinstance(texts, str):
             return self._vectors([texts])[0]
-        if is_table_of_rows(texts):
-            (name,) = sources_of([texts])
-            texts = [given for _, given in self.table_inputs(name, columns=columns).pairs]
-        elif columns:
-            raise GlassformerError("--columns is for the rows of a table; leave it out")
+        texts = self._several(texts, columns)
         accept = self.predictor.accept
         given = [None if is_missing(one) else accept(one) for one in texts]
         parts = [self._vectors(given[n : n + TOGETHER]) for n in range(0, len(given), TOGETHER)]

@@ -105,7 +105,8 @@ def test_answers_stand_beside_the_rows_of_a_table(suffix, delimiter, here, capsy
             expected.details["probabilities"]["fine"]
         )
     assert [found[1][name] for name in ("prediction", "confidence", "note")] == ["", "", "empty"]
-    assert found[3]["prediction"] == ""  # nothing of it was seen in training
+    assert found[3]["prediction"] == ""
+    assert "of this text was seen in training" in found[3]["note"]
 
 
 def test_cells_that_a_spreadsheet_would_run_are_quoted_for_people_only(here):
@@ -119,6 +120,8 @@ def test_cells_that_a_spreadsheet_would_run_are_quoted_for_people_only(here):
         assert [row["id"] for row in rows] == [0, 1, 2, 3]  # numbers stay numbers
         assert [row["prediction"] is None for row in rows] == [False, True, False, True]
     assert values[0]["probabilities"].keys() == {"fine", "dull"}
+    assert values[3]["unknown"]
+    assert values[3]["guess"]["prediction"] in ("fine", "dull")
 
 
 @pytest.mark.parametrize(

@@ -298,13 +298,16 @@ def _row_of(placed: Placed) -> Mapping[str, Any]:
 
 def _values_of(placed: Placed, found: Prediction, shown: Show, file: AnswerFile) -> dict[str, Any]:
     """A prediction as plain values; nothing that takes long where it would be left out."""
+    if found.empty:
+        return {"prediction": None, "confidence": None, "empty": True}
     if file.is_flat:
         costly = getattr(found.details, "costly", ())
         cheap = {name: found.details[name] for name in found.details if name not in costly}
-        found = replace(found, details=cheap)
+        guess = found.guess and replace(found.guess, details={})
+        found = replace(found, details=cheap, guess=guess)
     values = shown.values(placed.given, found) | ({NOTE: found.note} if found.note else {})
     del values["input"]
-    return values | ({"prediction": None, "confidence": None} if found.empty else {})
+    return values
 
 
 def _each_answered(

@@ -1,8 +1,12 @@
 """The doctor finds each fault that was planted, and names its rows."""
 
+from time import process_time
+
 import pytest
 from ailing import examined, found_in, reviews, table
 
+from glassformer.data.doctor.check import Specimen
+from glassformer.data.doctor.default_checks import RepeatedSamples
 from glassformer.data.sources import read_rows
 from glassformer.errors import GlassformerError
 
@@ -118,3 +122,12 @@ def test_what_training_refuses_in_a_file_of_two_encodings_is_found_once(tmp_path
         list(read_rows(path))
     (finding,) = examined(path).findings
     assert (finding.severity, finding.rows) == ("error", (f"{path} line 62",))
+
+
+def test_equal_rows_are_looked_at_in_linear_time():
+    check = RepeatedSamples(lambda sample: sample["label"], one_answer=True)
+    for number in range(30_011):
+        check.see(Specimen(number, "train", {"label": "a"}, 7))
+    began = process_time()
+    assert len(check.to_drop()) == 30_010
+    assert process_time() - began < 2.0

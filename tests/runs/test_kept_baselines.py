@@ -156,7 +156,7 @@ def test_a_damaged_baseline_is_refused(load, file, damaged, tmp_path):
 
 
 def test_a_baseline_that_is_a_large_hole_is_refused(tmp_path):
-    path, size = tmp_path / "least_squares.safetensors", 10 * physical_memory()
+    path, size = tmp_path / "least_squares.safetensors", 10 * int(physical_memory())
     header = {"numbers": {"dtype": "F32", "shape": [size // 4], "data_offsets": [0, size]}}
     lines = json.dumps(header).encode()
     with open(path, "wb") as file:

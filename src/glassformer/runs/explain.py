@@ -11,7 +11,11 @@ from torch import nn
 
 from glassformer.errors import GlassformerError, unknown
 from glassformer.explaining.explanation import Explanation
-from glassformer.explaining.faithfulness import NOT_MEASURED, Faithfulness, choose_unmeasured
+from glassformer.explaining.faithfulness import (
+    NOT_MEASURED,
+    Faithfulness,
+    choose_unmeasured,
+)
 from glassformer.explaining.looking import attention_of
 from glassformer.explaining.methods import METHODS, Influence
 from glassformer.explaining.parts import Neighbour
@@ -117,7 +121,9 @@ class RunExplainer:
                 self.measured.append(self._quickly_measured(keep_it=chosen.keep))
             trusted = self.measured[0]
         name = method or (
-            choose_unmeasured(subject) if trusted is None else trusted.choose(subject)
+            choose_unmeasured(subject)
+            if trusted is None or trusted.too_few
+            else trusted.choose(subject)
         )
         maps, left_out = attention_of(subject) if chosen.attention else ((), 0)
         return Explanation(

@@ -14,7 +14,7 @@ from glassformer.core.layout import Layout
 from glassformer.data.samples import SPLITS
 from glassformer.errors import GlassformerError
 from glassformer.tasks.recommend.answers import ranked
-from glassformer.tasks.recommend.baselines import TrainingRows
+from glassformer.tasks.recommend.baselines import Biases, TrainingRows
 from glassformer.tasks.recommend.factors import FactorModel, turned
 from glassformer.tasks.recommend.histories import NOTHING, History
 from glassformer.tasks.recommend.least_squares import LeastSquares
@@ -349,3 +349,17 @@ def test_features_are_turned_so_that_the_first_sets_scores_apart_most():
 def test_the_splits_of_histories_are_kept(rated):
     splits = np.asarray(rated.histories.splits[0]).tolist()
     assert splits == [0] * 9 + [SPLITS.index("valid"), SPLITS.index("test")]
+
+
+def test_biases_of_users_and_items_are_told_apart():
+    rng = np.random.default_rng(0)
+    users, items = rng.integers(0, 50, 4000), rng.integers(0, 30, 4000)
+    chosen = (users % 2 == items % 2) | (rng.random(4000) < 0.1)  # parities go together
+    users, items = users[chosen], items[chosen]
+    of_users, of_items = rng.normal(0, 1, 50), rng.normal(0, 1, 30)
+    of_users[::2] += 2.0  # whom the items of their parity owe nothing
+    ratings = 3 + of_users[users] + of_items[items]
+    found = Biases.fit(TrainingRows(users, items, ratings, (50, 30), explicit=True), 0.01)
+    predicted = found.mean + found.users[users] + found.items[items]
+    assert np.sqrt(np.mean((predicted - ratings) ** 2)) < 0.25
+    assert np.corrcoef(found.items, of_items)[0, 1] > 0.95

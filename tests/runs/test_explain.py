@@ -121,8 +121,7 @@ def test_an_empty_text_is_refused(run, tmp_path):
 
 def test_faithfulness_is_measured_once_and_kept(run, monkeypatch):
     found = run.explain(TEXT)
-    assert found.verdict.startswith(("better than chance by", "no better than chance"))
-    assert "measured on" in found.verdict
+    assert found.verdict.startswith("faithfulness not known: too few inputs for a verdict: 10")
     stored = json.loads((run.folder.path / "faithfulness.json").read_text())
     assert {*METHODS, "a random order"} == {*stored["methods"]}
     monkeypatch.setattr("glassformer.runs.explain.measured_on", None)  # not called again

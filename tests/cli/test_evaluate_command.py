@@ -277,3 +277,23 @@ def test_whether_the_first_row_is_a_header_can_be_said_and_is_shown(home, tmp_pa
         out = capsys.readouterr().out
         assert f"; header: {header}" in out
         assert f"On {count} rows" in out
+
+
+def test_rows_of_one_group_count_as_one_in_scores_and_comparisons(home, others, tmp_path, capsys):
+    words = (home / "run", write_csv(tmp_path / "many.csv", reviews(150, seed=9)))
+    grouped = ("--columns", "group=film", "--against", others / "worse")
+    assert evaluate(*words, *grouped, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert "Intervals and p-values go by group: 150 rows of 30 groups." in found["notes"]
+    assert found["against"]["accuracy"]["units"] == 30
+    assert evaluate(*words, "--json") == 0
+    alone = json.loads(capsys.readouterr().out)["scores"]
+    assert alone["accuracy"]["value"] == pytest.approx(found["scores"]["accuracy"]["value"])
+    assert not any(alone[name] == found["scores"][name] for name in alone)
+    few = write_csv(tmp_path / "few.csv", reviews(20, seed=9))
+    assert evaluate(home / "run", few, *grouped) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "too few groups for an interval: 4, of at least 5" in shown
+    assert "too few groups for a comparison: 4, of at least 8" in shown
+    assert evaluate(*words, "--columns", "group=fim") == 1
+    assert "has no column 'fim' to group rows by" in capsys.readouterr().err

@@ -125,6 +125,8 @@ def test_the_costs_of_a_run_are_measured_in_a_small_share_of_the_time_left(
     config, job, machine = settled
     tried = []
     monkeypatch.setattr(ClassifyReporter, "baseline_seconds", lambda self: 1e6)
+    assert 0 < ClassifyReporter(job).cheapest_seconds() < 10
+    monkeypatch.setattr(ClassifyReporter, "cheapest_seconds", lambda self: 0.0)
 
     def pace(job, setup, longest, beside):
         tried.append(longest)
@@ -136,6 +138,8 @@ def test_the_costs_of_a_run_are_measured_in_a_small_share_of_the_time_left(
     assert tried == [pytest.approx(1.9)]
     assert (costs.step, costs.pause, costs.calibration, costs.report) == (0.1, 2.5, 2.0, 2.0)
     assert costs.baseline == pytest.approx(timing.BASELINE_SHARE * 95)  # less than all it could do
+    monkeypatch.setattr(ClassifyReporter, "cheapest_seconds", lambda self: 40.0)
+    assert measured_costs(config, job, machine, Budget(100.0)).baseline == 40  # it always runs
     monkeypatch.setattr(ClassifyReporter, "calibrates", False)
     assert measured_costs(config, job, machine, Budget(100.0)).calibration == 0
 

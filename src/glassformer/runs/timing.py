@@ -193,7 +193,9 @@ def measured_costs(config: Config, job: AnyTask, machine: Machine, budget: Budge
     setup = TrainSetup(replace(config.train, steps=TRIED), config.data, machine, config.seed)
     left = budget.left
     longest = min(LONGEST_TRY, max(0.0, TRY_SHARE * left))
-    baseline = reporter_of(job).baseline_seconds() if config.baseline else 0.0
+    reporter = reporter_of(job)
+    estimate = reporter.baseline_seconds() if config.baseline else 0.0
+    cheapest = reporter.cheapest_seconds() if config.baseline else 0.0
     pace = step_pace(job, setup, longest, beside=job.folder)
     costs = Costs(
         step=pace.step,
@@ -202,7 +204,7 @@ def measured_costs(config: Config, job: AnyTask, machine: Machine, budget: Budge
         checkpoint=pace.checkpoint,
         calibration=calibration_seconds(job, setup, longest=longest),
         report=report_seconds(job, setup, longest=longest),
-        baseline=min(baseline, max(0.0, BASELINE_SHARE * left)),
+        baseline=max(cheapest, min(estimate, max(0.0, BASELINE_SHARE * left))),
     )
     steps = steps_in(config, costs, budget) if machine.device.type == "cuda" else 0
     if steps > TRIED and machine.compile is None:

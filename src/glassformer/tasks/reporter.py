@@ -144,6 +144,10 @@ class Reporter(ABC, Generic[SomeTask, Answers]):
         """Estimated time of the baseline and of slow scores; 0 without a baseline."""
         return 0.0
 
+    def cheapest_seconds(self) -> float:
+        """Time of what runs however little time is left, measured on some rows where it is long."""
+        return 0.0
+
     def timed_baseline_seconds(self) -> float:
         """The same, measured on some of the rows where that pays off."""
         return self.baseline_seconds()

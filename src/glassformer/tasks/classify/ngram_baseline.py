@@ -162,6 +162,14 @@ class NgramBaseline:
         return to_probabilities(logits, self.temperature, multi_label=self.multi_label)
 
 
+def seconds_of_first(texts: Sequence[str], labels: Labels, classes: int) -> float:
+    """The time of fitting the first setting that is tried to these rows."""
+    began = time.perf_counter()
+    search = Search(texts, labels, (), labels[:0], classes, ROUNDS)
+    search.attempt(Setting(combinations_for(texts, search.members.shape[1])[0]))
+    return time.perf_counter() - began
+
+
 def rows_to_tune_on(texts: Sequence[str]) -> Int[np.ndarray, " some"]:
     """All rows, or as many as settings need, the same ones every time."""
     share = MOST_CHARACTERS / max(1, sum(map(len, texts)))

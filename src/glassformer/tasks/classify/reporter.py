@@ -11,7 +11,12 @@ from glassformer.errors import GlassformerError
 from glassformer.reports import Table
 from glassformer.tasks.classify.blend import Blend
 from glassformer.tasks.classify.mended import mended_tables
-from glassformer.tasks.classify.ngram_baseline import TUNED_ON, NgramBaseline, ngrams_counted
+from glassformer.tasks.classify.ngram_baseline import (
+    TUNED_ON,
+    NgramBaseline,
+    ngrams_counted,
+    seconds_of_first,
+)
 from glassformer.tasks.classify.sequences import SequenceInputs
 from glassformer.tasks.classify.sounds import SoundInputs
 from glassformer.tasks.classify.stored_baseline import StoredBaseline
@@ -30,6 +35,7 @@ from glassformer.tasks.shared.ngrams import (
 )
 
 BASELINE_TRY = 3.0  # seconds, about, of a timed trial of the baseline
+TIMED_SHARE, FEW_TIMED = 8, 200  # one row in so many is timed, but at least so many rows
 TRIALS = 5  # settings that the baseline tries, about
 MOST_REFITTED = 50_000  # training rows; to more, the validation rows add too little to wait for
 CUT_SHORT = "n-grams with fewer settings: the time budget left no time to try all"
@@ -256,6 +262,24 @@ class ClassifyReporter(LabelReporter[ClassifyTask]):
         megabytes = float(self.task.samples.records.rows.lengths.sum()) / 1e6
         labels = len(self.task.labels.names)
         return 2.0 + 1.5 * megabytes * (1 if labels == 2 else 0.25 * labels)
+
+    def cheapest_seconds(self) -> float:
+        """One setting of n-grams, fitted to the training rows, and once more to all rows."""
+        if self.task.samples is None or not isinstance(self.task.inputs, TextInputs):
+            return 0.0
+        samples, label_ids = self._data()
+        rows = samples.rows("train")
+        some = rows[:: max(1, min(TIMED_SHARE, len(rows) // FEW_TIMED))]
+        texts = [samples[row]["text"] for row in some.tolist()]
+        try:
+            learn("linear_model")  # an import that takes long, but not longer for more rows
+            seconds = seconds_of_first(texts, label_ids[some], len(self.task.labels.names))
+        except GlassformerError:  # without scikit-learn there are no n-grams
+            return 0.0
+        learned = min(MOST_ROWS, len(rows))
+        tuned = min(learned, self._tuned_on(learned))
+        again = learned * ((learned > tuned) + self._learns_valid(kept=True))
+        return seconds * (tuned + again) / len(some)
 
     def timed_baseline_seconds(self) -> float:
         """Extrapolated from a share of the rows: tuning grows with them up to a limit."""

@@ -135,13 +135,16 @@ def _fitted(features: Features, labels: Labels, classes: int, strength: float) -
     return PixelBaseline(weights, bias, multi, strength)
 
 
-def rows_in(images: Images, labels: Labels, classes: int, seconds: float) -> int:
-    """How many rows, in random order, can be learned from in this time, by a fit to a few."""
+def seconds_of_few(images: Images, labels: Labels, classes: int) -> float:
+    """The time of a fit to the first few of these rows."""
     began = time.perf_counter()
     _fitted(pixel_features(images[:FEW]), labels[:FEW], classes, STRENGTHS[-2])
-    passes = int(
-        (seconds / max(time.perf_counter() - began, 1e-9) - 1) * FEW
-    )  # rows, over all fits
+    return time.perf_counter() - began
+
+
+def rows_in(images: Images, labels: Labels, classes: int, seconds: float) -> int:
+    """How many rows, in random order, can be learned from in this time, by a fit to a few."""
+    passes = int((seconds / max(seconds_of_few(images, labels, classes), 1e-9) - 1) * FEW)
     tuning = len(STRENGTHS) * min(TUNED_ON, len(images))
     if passes >= tuning + len(images):
         return len(images)

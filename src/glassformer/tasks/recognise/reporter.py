@@ -1,6 +1,12 @@
 """The report of `recognise`: that of any labels, beside a logistic regression on pixels."""
 
-from glassformer.tasks.recognise.pixel_baseline import PixelBaseline, chosen_rows
+from glassformer.tasks.recognise.pixel_baseline import (
+    FEW,
+    STRENGTHS,
+    PixelBaseline,
+    chosen_rows,
+    seconds_of_few,
+)
 from glassformer.tasks.recognise.task import RecogniseTask
 from glassformer.tasks.reporter import Baseline
 from glassformer.tasks.shared.label_answers import ClassAnswers
@@ -39,6 +45,15 @@ class RecogniseReporter(LabelReporter[RecogniseTask]):
         few = most > fitted.rows
         chosen = f"logistic regression, C = {fitted.strength:g}"
         return Baseline("pixels", chosen, answers, notes if few else [], fitted.save)
+
+    def cheapest_seconds(self) -> float:
+        """Fits to a few rows: one to measure how long it takes, one of each strength, the last."""
+        if self.task.samples is None:
+            return 0.0
+        samples, label_ids = self._data()
+        some = chosen_rows(samples.rows("train"), FEW, self.task.config.seed)
+        few = seconds_of_few(self.task.inputs.images[some], label_ids[some], self.task.classes)
+        return (len(STRENGTHS) + 2) * few
 
     def baseline_seconds(self) -> float:
         """It goes through all pixels of some rows, many times."""

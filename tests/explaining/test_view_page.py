@@ -100,9 +100,20 @@ def test_layers_are_grouped_by_what_they_connect_and_cross_attention_is_shown_fi
 
 
 def test_a_recording_is_a_wav_file_that_does_not_clip():
-    with wave.open(io.BytesIO(as_wav(torch.tensor([0.1, -0.2, 0.05, 0.0]), 100, 0.03))) as file:
-        assert (file.getframerate(), file.getnframes(), file.getsampwidth()) == (100, 3, 2)
+    with wave.open(io.BytesIO(as_wav(np.array([0.1, -0.2, 0.05], np.float32), 8000))) as file:
+        assert (file.getframerate(), file.getnframes(), file.getsampwidth()) == (8000, 3, 2)
         assert np.frombuffer(file.readframes(3), "<i2").tolist() == [16_000, -32_000, 8_000]
+
+
+def test_a_recording_that_chromium_would_not_play_is_a_copy_that_it_does():
+    time = np.arange(2000) / 2000
+    tone = np.sin(2 * np.pi * 440 * time).astype(np.float32)
+    with wave.open(io.BytesIO(as_wav(tone, 2000))) as file:
+        assert (file.getframerate(), file.getnframes()) == (16_000, 16_000)
+        copy = np.frombuffer(file.readframes(16_000), "<i2") / 32_000
+    heard = np.abs(np.fft.rfft(copy))
+    assert heard.argmax() == 440
+    np.testing.assert_allclose(copy[::8], tone, atol=0.02)
 
 
 def test_symbols_that_ctc_finds_nowhere_are_left_out_but_the_blank_is_not():

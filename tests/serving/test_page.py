@@ -5,7 +5,9 @@ import re
 from urllib.parse import urlparse
 
 import httpx
+import numpy as np
 import pytest
+import soundfile
 from browser import CHROMIUM
 from small_served import recording
 from test_images import picture
@@ -168,6 +170,16 @@ def test_an_uploaded_recording_is_heard_and_played_at_a_word(visit, tmp_path):
     click(page, ".strip button:nth-of-type(2)")
     page.until("document.querySelector('.changes .said')")
     assert text_of(page, ".changes h3") == "Without this stretch of sound"
+
+
+def test_a_recording_at_a_rate_that_chromium_does_not_play_is_heard_in_a_copy(visit, tmp_path):
+    time = np.arange(1000) / 2000
+    tone = 0.5 * np.sin(2 * np.pi * 300 * time)
+    soundfile.write(tmp_path / "slow.wav", tone, 2000, subtype="PCM_16")
+    page = visit("sounds")
+    page.upload("input[type=file]", tmp_path / "slow.wav")
+    page.until("Math.abs(document.querySelector('.given audio')?.duration - 0.5) < 0.01")
+    page.until("document.querySelector('.reply .said')")
 
 
 def test_the_microphone_is_recorded(visit):

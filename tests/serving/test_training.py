@@ -64,7 +64,7 @@ def test_a_run_in_training_is_watched_and_then_served(runs, tmp_path):
         assert server.get("/openapi.json").json()["paths"].keys() >= {"/v1/translate"}
 
 
-@pytest.mark.parametrize("name", ["words", "reviews", "bottles", "speech", "gaps"])
+@pytest.mark.parametrize("name", ["words", "reviews", "bottles", "speech", "gaps", "pictures"])
 def test_the_newest_checkpoint_answers_for_validation_rows(runs, tmp_path, name):
     run = RunInTraining(begun_run(runs[name], tmp_path / name), "cpu")
     before = torch.get_rng_state()
@@ -75,7 +75,8 @@ def test_the_newest_checkpoint_answers_for_validation_rows(runs, tmp_path, name)
         (answer,) = sample["answers"]
         assert answer["step"] > 0
         assert isinstance(answer["text"], str)
-        assert (sample["input"] is None) == (name == "speech")
+        assert (sample["input"] is None) == (name in ("speech", "pictures"))
+        assert (sample["picture"] is None) == (name != "pictures")
     run.answer()  # nothing is new
     assert all(len(sample["answers"]) == 1 for sample in run.samples)
 

@@ -4,6 +4,7 @@ Nothing is written: the metrics are read as they grow, and each new checkpoint, 
 request, answers for a few validation rows.
 """
 
+import base64
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,8 +13,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import UInt8
 
 from glassformer.config import MachineConfig
+from glassformer.data.images.reading import Picture, read_image
 from glassformer.data.samples import Sample, Samples
 from glassformer.models.packing import for_inference
 from glassformer.runs.folder import RunFolder, read_json
@@ -35,6 +38,7 @@ HISTORY = 12  # checkpoints whose answers are kept
 LONGEST = 300  # characters of a text
 WRITTEN = 48  # tokens of a continuation
 TROUBLES = 5
+WIDEST = 128  # pixels of either side of a picture
 
 Point = tuple[float, float]
 
@@ -161,9 +165,23 @@ def shown(task: AnyTask, row: Sample, given: Any) -> dict[str, Any]:
     target = answers[0] if answers else ""
     return {
         "input": given[:LONGEST] if isinstance(given, str) else None,
+        "picture": thumbnail(read_image(given)) if isinstance(given, Picture) else None,
         "target": (", ".join(target) if isinstance(target, list) else str(target))[:LONGEST],
         "answers": [],
     }
+
+
+def thumbnail(pixels: UInt8[np.ndarray, "height width channels"]) -> dict[str, Any]:
+    """A small copy of an image, for a page to draw: RGB, a byte each, as base64.
+
+    >>> thumbnail(np.full((300, 2, 1), 7, dtype=np.uint8))["height"]
+    100
+    """
+    step = -(-max(pixels.shape[:2]) // WIDEST)
+    small = pixels[::step, ::step]
+    small = np.broadcast_to(small, (*small.shape[:2], 3))
+    data = base64.b64encode(small.tobytes()).decode("ascii")
+    return {"height": small.shape[0], "width": small.shape[1], "pixels": data}
 
 
 def thinned_curves(metrics: Path) -> dict[str, list[Point]]:

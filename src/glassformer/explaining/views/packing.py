@@ -3,22 +3,21 @@
     influence   32-bit numbers, so that the page rounds as the other views do
     attention   for each query its strongest weights: the key, and 16 bits on a scale per query
     image       a byte for each channel of each pixel, RGB
-    sound       16-bit samples as a WAV file; a byte for each value of the spectrogram and of CTC
+    sound       16-bit samples as a WAV file that every browser plays; a byte for each value of the
+                spectrogram and of CTC
 
 `page/data.js` unpacks them.
 """
 
 import base64
-import io
-import wave
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from glassformer.data.audio.clip import as_wav
 from glassformer.explaining.parts import AttentionMap, Image, Sound
 from glassformer.explaining.views.selection import Group, Selection, grouped, select
 
@@ -108,12 +107,13 @@ def packed_sound(sound: Sound) -> dict[str, Any]:
     """The recording, its spectrogram and CTC's posteriors; `seconds` of it at most."""
     seconds = min(sound.seconds, MOST_SECONDS)
     frames = sound.spectrogram[: round(seconds / sound.frame)].float().cpu().numpy()
+    samples = sound.samples[: round(seconds * sound.rate)].float().cpu().numpy()
     low, high = np.percentile(frames, (5, 99.7)) if frames.size else (0.0, 1.0)
     shades = np.clip((frames - low) / max(high - low, 1e-9), 0, 1) * 255
     return {
         "seconds": seconds,
         "cut": sound.seconds > MOST_SECONDS,
-        "wav": base64.b64encode(as_wav(sound.samples, sound.rate, seconds)).decode("ascii"),
+        "wav": base64.b64encode(as_wav(samples, sound.rate)).decode("ascii"),
         "frame": sound.frame,
         "vector": sound.vector,
         "bins": frames.shape[1],
@@ -138,20 +138,6 @@ def _packed_posteriors(sound: Sound, seconds: float) -> dict[str, Any]:
         "numbers": drawn.tolist(),  # which choose their colours
         "posteriors": packed((found[:, drawn] * 255).round().numpy().astype(np.uint8)),
     }
-
-
-def as_wav(samples: Float[Tensor, " samples"], rate: int, seconds: float) -> bytes:
-    """A WAV file of 16-bit samples, as loud as it can be without clipping."""
-    some = samples[: round(seconds * rate)].float().cpu()
-    loudest = some.abs().max().clamp(min=1e-9) if len(some) else torch.tensor(1.0)
-    levels = (some / loudest * 32_000).round().numpy().astype("<i2")
-    file = io.BytesIO()
-    with wave.open(file, "wb") as out:
-        out.setnchannels(1)
-        out.setsampwidth(2)
-        out.setframerate(rate)
-        out.writeframes(levels.tobytes())
-    return file.getvalue()
 
 
 def _is_over_time(keys: int, sound: Sound) -> bool:

@@ -81,15 +81,28 @@ function stage({ pretraining, curves }) {
   return charts;
 }
 
+// A picture of a validation row, from its pixels.
+function drawn({ width, height, pixels }) {
+  const canvas = make("canvas", { class: "picture", width, height, role: "img", "aria-label": words.picture }),
+    image = new ImageData(width, height),
+    levels = atob(pixels);
+  for (let at = 0; at < width * height; at++) {
+    const [red, green, blue] = [0, 1, 2].map((n) => levels.charCodeAt(3 * at + n));
+    image.data.set([red, green, blue, 255], 4 * at);
+  }
+  canvas.getContext("2d").putImageData(image, 0, 0);
+  return canvas;
+}
+
 function answers(rows) {
   if (!rows.length) return [];
   return [
     make("h2", {}, words.samples),
-    ...rows.map(({ input, target, answers: given }) =>
+    ...rows.map(({ input, picture, target, answers: given }) =>
       make(
         "figure",
         { class: "sample" },
-        make("figcaption", { dir: "auto" }, input ?? words.recording),
+        make("figcaption", { dir: "auto" }, picture ? drawn(picture) : input ?? words.recording),
         make(
           "ol",
           {},

@@ -4,6 +4,7 @@ import { make } from "./elements.js";
 import { acceptDrops, filePicker } from "./files.js";
 import { words } from "./language.js";
 import { canRecord, record } from "./recorder.js";
+import { playable } from "./wav.js";
 
 const LONGEST = 120; // seconds of a recording made here
 
@@ -14,15 +15,16 @@ export function soundInput({ onask }) {
     problem = make("p", { class: "quiet", role: "status" });
   let address = null,
     recording = null;
-  const show = (file, name) => {
+  const show = async (file, name) => {
+    onask(file);
+    const copy = await playable(file);
     if (address) URL.revokeObjectURL(address);
-    address = URL.createObjectURL(file);
+    address = URL.createObjectURL(copy);
     given.replaceChildren(
       make("audio", { controls: true, src: address, "aria-label": name }),
       make("span", { class: "quiet" }, make("bdi", {}, name)),
     );
     problem.textContent = "";
-    onask(file);
   };
   const tick = (seconds, loudness) => {
     clock.textContent = words.seconds(seconds.toFixed(1));

@@ -28,6 +28,41 @@ export function wavOf(blocks, rate) {
   return new Blob([view], { type: "audio/wav" });
 }
 
+const SLOWEST = 8000, // samples a second of a file that Chromium plays
+  PLAYED = 16000;
+
+// A file that can be played: of a WAV file of 16-bit samples at a lower rate, a copy at a higher one.
+export async function playable(file) {
+  const view = new DataView(await file.slice(0, 1 << 26).arrayBuffer());
+  const found = view.byteLength > HEADER && parsed(view);
+  if (!found || found.rate >= SLOWEST) return file;
+  const { channels, rate, start, end } = found,
+    length = Math.floor((end - start) / (2 * channels)),
+    at = (place) => view.getInt16(start + 2 * channels * Math.min(place, length - 1), true) / 32768;
+  const samples = Float32Array.from({ length: Math.floor((length * PLAYED) / rate) }, (_, n) => {
+    const place = (n * rate) / PLAYED,
+      before = Math.floor(place);
+    return at(before) + (place - before) * (at(before + 1) - at(before));
+  });
+  return length ? wavOf([samples], PLAYED) : file;
+}
+
+// Where the samples of a WAV file are, and at what rate; nothing for other files.
+function parsed(view) {
+  const name = (at) => String.fromCharCode(...[0, 1, 2, 3].map((n) => view.getUint8(at + n)));
+  if (name(0) !== "RIFF" || name(8) !== "WAVE") return null;
+  let found = null;
+  for (let at = 12; at + 8 <= view.byteLength; ) {
+    const size = view.getUint32(at + 4, true),
+      start = at + 8;
+    if (name(at) === "fmt " && view.getUint16(start, true) === 1 && view.getUint16(start + 14, true) === 16)
+      found = { channels: view.getUint16(start + 2, true), rate: view.getUint32(start + 4, true) };
+    if (name(at) === "data") return found && { ...found, start, end: Math.min(start + size, view.byteLength) };
+    at = start + size + (size % 2);
+  }
+  return null;
+}
+
 // The file of an explanation (base64) with silence in these stretches of seconds.
 export function silenced(base64, stretches) {
   const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0)),

@@ -25,8 +25,10 @@ def test_a_higher_probability_never_means_a_lower_share_and_no_row_is_lost():
 
 def test_an_answer_is_in_the_bin_of_its_score():
     found = Reliability.fit(np.repeat([-9.0, -0.1], 60), np.arange(120) >= 50)
-    shares = [found.of(score).rows * found.of(score).share for score in (-99.0, -9.0, -0.2, 0.0)]
-    assert shares == [10, 10, 10, 60]
+    assert [found.of(score).right for score in (-9.0, -0.2, 0.0)] == [10, 10, 60]
+    unlikely = found.of(-9.1)
+    assert (unlikely.rows, unlikely.share) == (0, 0.0)
+    assert unlikely.sentence() == "no answer to a validation row was as unlikely as this one"
 
 
 def test_with_few_rows_nothing_is_said_and_nothing_old_is_kept(tmp_path):

@@ -142,6 +142,7 @@ function answer(found, prefix, back) {
 // How sure an answer is: of one that was written, what validation rows say of such answers, or else
 // how likely the model finds the whole of it.
 function sureness({ confidence, validation, probability }) {
+  if (validation && !validation.rows) return words.unlikely;
   if (validation) return words.validated(number(validation.right), number(validation.rows));
   if (probability != null) return words.likely(percent(probability));
   return confidence == null ? null : words.sure(percent(confidence));

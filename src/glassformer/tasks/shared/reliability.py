@@ -12,6 +12,7 @@ fewer are right than in the bin below are merged with it (pool adjacent violator
 the right answers of its row.
 """
 
+import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -44,8 +45,8 @@ class Bin:
 
     @property
     def share(self) -> float:
-        """The share of right answers."""
-        return self.right / self.rows
+        """The share of right answers; 0 for an answer that is like none."""
+        return self.right / max(1, self.rows)
 
     def sentence(self) -> str:
         """What this says about an answer.
@@ -53,6 +54,8 @@ class Bin:
         >>> Bin(-0.1, 131, 128).sentence()
         'answers like this were right in 128 of 131 validation rows'
         """
+        if not self.rows:
+            return "no answer to a validation row was as unlikely as this one"
         return f"answers like this were right in {self.right:,} of {self.rows:,} validation rows"
 
     def as_values(self) -> dict[str, int]:
@@ -111,9 +114,9 @@ class Reliability:
         return found
 
     def of(self, log_probability: float) -> Bin:
-        """The bin of an answer; one below all of them is in the lowest."""
-        leasts = [one.least for one in self.bins]
-        return self.bins[max(0, bisect_right(leasts, log_probability) - 1)]
+        """The bin of an answer; one without rows for what is less likely than all of them."""
+        place = bisect_right([one.least for one in self.bins], log_probability)
+        return self.bins[place - 1] if place else Bin(-math.inf, 0, 0)
 
     @classmethod
     def load(cls, folder: Path) -> "Reliability | None":

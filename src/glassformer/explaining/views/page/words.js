@@ -133,7 +133,8 @@ function scale(least, most) {
 // What the chosen target is called in a title.
 function targetName(title) {
   const name = make("bdi", { class: "answer" });
-  chosen.listeners.push((target) => (name.textContent = visible(given.targets[target].text)));
+  const shown = (target) => (given.reason ? say("its guess") : visible(given.targets[target].text));
+  chosen.listeners.push((target) => (name.textContent = shown(target)));
   return phrase(title, { answer: name });
 }
 

@@ -28,6 +28,7 @@ export const words = {
   onlyGuess: "What follows is a guess.",
   sure: (share) => `${share} sure`,
   validated: (right, rows) => `Answers like this were right in ${right} of ${rows} validation rows.`,
+  unlikely: "No answer to a validation row was as unlikely as this one.",
   likely: (share) => `The model finds this whole answer ${share} likely.`,
   startedWith: (text) => `Made to start with “${text}”.`,
   ownAnswer: "Back to its own answer",

@@ -27,6 +27,7 @@ export const words = {
   onlyGuess: "以下内容只是猜测。",
   sure: (share) => `把握 ${share}`,
   validated: (right, rows) => `验证数据中，这样的回答有 ${rows} 条，其中 ${right} 条正确。`,
+  unlikely: "没有一条验证数据的回答像这个回答这样不可能。",
   likely: (share) => `模型给出整个回答的概率为 ${share}。`,
   startedWith: (text) => `已指定以“${text}”开头。`,
   ownAnswer: "恢复模型自己的回答",
@@ -250,6 +251,7 @@ export const pictures = {
     "回答完全由 n 元词组给出，只有遮挡法和“n 元词组”方法能够解释它。",
   "No answer": "无法回答",
   "What the model would guess": "模型会怎样猜",
+  "its guess": "模型的猜测",
   hatched: "斜线",
   "not seen in training": "训练中没有见过",
   "No word and no part of a word of this text was seen in training.":

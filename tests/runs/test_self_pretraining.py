@@ -34,9 +34,11 @@ def config_of(run):
 
 
 def notes_of(run):
-    """What the report says, but for remarks that few rows selected or scored the model."""
-    notes = json.loads((run / "report.json").read_text(encoding="utf-8"))["notes"]
-    return [note for note in notes if not re.search("selected the model|scored rows", note)]
+    """What the report says, but for the verdict and remarks that rows are few."""
+    report = json.loads((run / "report.json").read_text(encoding="utf-8"))
+    few = "selected the model|scored rows|too few"
+    notes = [note for note in report["notes"] if note not in report["verdict"]]
+    return [note for note in notes if not re.search(few, note)]
 
 
 def decided(monkeypatch, helps):

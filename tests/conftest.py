@@ -1,10 +1,11 @@
 """Every test starts from the same seed, on one thread: small tensors only wait on more."""
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import jaxtyping
 import pytest
@@ -127,3 +128,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("cuda") and not torch.cuda.is_available():
             item.add_marker(pytest.mark.skip(reason="needs a GPU"))
+
+
+@pytest.fixture
+def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], IO[bytes]]:
+    """Puts bytes on standard input."""
+
+    def put(content: bytes) -> IO[bytes]:
+        (tmp_path / "stdin").write_bytes(content)
+        file = (tmp_path / "stdin").open("rb")
+        monkeypatch.setattr(sys, "stdin", file)
+        return file
+
+    return put

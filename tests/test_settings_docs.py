@@ -49,7 +49,9 @@ OTHER_NAMES = {
     *("task.vocabulary", "task.target_vocabulary", "task.classes", "task.bins", "task.factor"),
     *("task.config", "task.config.model", "task.config.model.encoder.dim"),
 }
-OF_OTHERS = re.compile("torchrun|SBATCH|rdzv|tensorboard|^RUN ")  # lines with options of other commands
+OF_OTHERS = re.compile(
+    "torchrun|SBATCH|rdzv|tensorboard|^RUN "
+)  # lines with options of other commands
 CHOICES = {
     "model.pool": POOL_NAMES,
     "model.frontend.kind": FRONTEND_NAMES,

@@ -7,7 +7,7 @@ import pytest
 
 from glassformer.metrics.styles import STYLES, ScoreStyle, style_of
 from glassformer.metrics.translation import SYMBOL_MEASURES, TEXT_MEASURES
-from glassformer.reports.wording import gap, named, written
+from glassformer.reports.wording import amount, named, written
 from glassformer.tasks import JOBS
 
 
@@ -36,4 +36,4 @@ def test_a_job_can_add_a_score_of_its_own(monkeypatch):
     monkeypatch.setitem(STYLES, "bpb", style)
     assert named("validation bpb") == "validation bits per byte"
     assert written("bpb", 1.25) == "1.250"
-    assert gap("bpb", -0.5) == "0.500 bits per byte"
+    assert amount("bpb", -0.5) == "0.500"

@@ -183,6 +183,19 @@ def test_many_classes_become_the_pairs_most_confused():
     assert "class 29" in texts_of(Report(title="t", heat_map=fewer))
 
 
+@pytest.mark.parametrize("classes", [3, 31])
+def test_confusions_of_grouped_rows_are_counts_without_intervals(classes):
+    names = [f"class {n}" for n in range(classes)]
+    counts = [[7 if a == b else 0 for b in range(classes)] for a in range(classes)]
+    counts[0][1] = 5
+    shown = texts_of(
+        Report(title="t", heat_map=HeatMap(title="C", names=names, counts=counts, low=[], high=[]))
+    )
+    assert "interval" not in shown
+    assert "from" not in shown
+    assert ("class 0 7 5 0" if classes == 3 else "class 0 class 1 5 0.417") in shown
+
+
 def test_numbers_stand_to_the_right_and_words_to_the_left():
     rows = [("a", 1, "+0.100", None), ("3", 2.5, "< 0.001", 7)]
     table = Table(title="t", header=("word", "number", "written", "some"), rows=rows)

@@ -169,28 +169,32 @@ def confusions(heat_map: HeatMap | None) -> str:
     if len(heat_map.names) > MOST_NAMES:
         return table_section(most_confused(heat_map))
     across = "".join(f'<th scope="col"><span>{escaped(n)}</span></th>' for n in heat_map.names)
+    none: list[list[int]] = [[] for _ in heat_map.names]
     rows = "\n".join(
         f'<tr><th scope="row">{escaped(name)}</th>{heat_row(*cells)}</tr>'
         for name, *cells in zip(
-            heat_map.names, heat_map.counts, heat_map.low, heat_map.high, strict=True
+            heat_map.names,
+            heat_map.counts,
+            heat_map.low or none,
+            heat_map.high or none,
+            strict=True,
         )
     )
     table = f'<table class="heat"><thead><tr><td></td>{across}</tr></thead><tbody>{rows}</tbody>'
-    note = (
-        '<p class="quiet">Rows: the true class. Columns: the predicted class. Small: the 95 % '
-        "interval of the count.</p>"
-    )
+    small = " Small: the 95 % interval of the count." if heat_map.low else ""
+    note = f'<p class="quiet">Rows: the true class. Columns: the predicted class.{small}</p>'
     return section(heat_map.title, f'<div class="wide">{table}</table></div>{note}')
 
 
 def heat_row(counts: Sequence[int], lows: Sequence[int], highs: Sequence[int]) -> str:
-    """The cells of one row, coloured by their share of the row."""
+    """The cells of one row, coloured by their share of the row; without bounds, counts alone."""
     total = sum(counts) or 1
     cells = []
-    for count, low, high in zip(counts, lows, highs, strict=True):
+    for place, count in enumerate(counts):
         share = count / total
         kind = "deep" if share >= DEEP else "some" if count else "none"
-        spread = f"<small>{low:,}-{high:,}</small>" if count else ""
+        bounds = count and lows and highs
+        spread = f"<small>{lows[place]:,}-{highs[place]:,}</small>" if bounds else ""
         cells.append(f'<td class="{kind}" style="--share:{share:.3f}">{count:,}{spread}</td>')
     return "".join(cells)
 
@@ -205,18 +209,19 @@ def most_confused(heat_map: HeatMap) -> Table:
         if row != column and count
     ]
     pairs.sort(key=lambda pair: (-pair[0], pair[1:]))
-    rows = [
+    bounds = [heat_map.low, heat_map.high] if heat_map.low else []
+    rows: list[tuple[str | int | float, ...]] = [
         (
             names[row],
             names[column],
             count,
-            heat_map.low[row][column],
-            heat_map.high[row][column],
+            *(bound[row][column] for bound in bounds),
             count / sum(heat_map.counts[row]),
         )
         for count, row, column in pairs[:MOST_PAIRS]
     ]
-    header = ("true class", "predicted", "rows", "from", "to", "share of the true class")
+    between = ("from", "to") if bounds else ()
+    header = ("true class", "predicted", "rows", *between, "share of the true class")
     return Table(title=f"{heat_map.title}: the most frequent", header=header, rows=rows)
 
 

@@ -39,7 +39,11 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HeatMap:
-    """Counts of each class (down) predicted as each class (across), with intervals."""
+    """Counts of each class (down) predicted as each class (across).
+
+    Attributes:
+        low, high: Their intervals; empty where there are none, as for grouped rows.
+    """
 
     title: str
     names: Sequence[str]

@@ -2,6 +2,7 @@
 
 import gzip
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from glassformer.data.images.bundles import cifar_records, image_in, is_bundle, 
 from glassformer.data.images.fitting import fitted
 from glassformer.data.images.layouts import read_images
 from glassformer.errors import GlassformerError
+from glassformer.tasks.recognise.data import RecogniseSchema
 
 
 def idx_of(array):
@@ -40,6 +42,15 @@ def test_idx_files_are_read_compressed_or_not(tmp_path):
     assert (image_in(path, 3)[..., 0] == images[3]).all()
     with pytest.raises(GlassformerError, match="#5: has 5 images; give a number from 0 to 4"):
         image_in(path, 5)
+
+
+def test_idx_files_are_found_from_any_folder(tmp_path, monkeypatch):
+    write_mnist(tmp_path / "digits")
+    monkeypatch.chdir(tmp_path)
+    rows = list(read_images(Path("digits")))
+    sample, fault = RecogniseSchema().sample(rows[0], {"path": "path", "number": "number"})
+    assert fault == ""
+    assert sample["path"] == str(tmp_path / "digits" / "train-images-idx3-ubyte.gz")
 
 
 def test_a_damaged_idx_file_is_refused(tmp_path):

@@ -69,7 +69,7 @@ def read_idx_images(folder: Path) -> Iterator[Row]:
                 f"fetch both again"
             )
         for number, label in enumerate(numbers.tolist()):
-            values = {"path": str(images), "number": str(number), "label": str(label)}
+            values = {"path": str(images.absolute()), "number": str(number), "label": str(label)}
             yield Row({**values, "split": split}, str(images), number + 1)
 
 

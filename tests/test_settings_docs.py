@@ -50,7 +50,7 @@ OTHER_NAMES = {
     *("task.config", "task.config.model", "task.config.model.encoder.dim"),
 }
 OF_OTHERS = re.compile(
-    "torchrun|SBATCH|rdzv|tensorboard|^RUN "
+    "torchrun|SBATCH|Slurm|requeue|rdzv|tensorboard|^RUN "
 )  # lines with options of other commands
 CHOICES = {
     "model.pool": POOL_NAMES,

@@ -1,8 +1,13 @@
-"""`torchrun -m glassformer train ...`: one model from two processes, one of which is killed."""
+"""`torchrun -m glassformer train ...`: one model from two processes, of one machine or of two.
+
+One of them is killed; and the script for SLURM stops at a time limit and asks for its place again.
+"""
 
 import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -24,7 +29,7 @@ from glassformer.training.weights import read_tensors
 SETTINGS = (
     *("model.encoder.dim=16", "model.encoder.depth=1", "model.encoder.attention.heads=2"),
     *("model.encoder.dropout=0.0", "data.batch_tokens=64", "data.tokenizer.kind=characters"),
-    *("train.validate_every=15", "train.log_every=5", "data.token_dropout=0.0"),
+    *("train.validate_every=15", "train.log_every=5", "data.token_dropout=0.0", "model.ngrams=no"),
 )
 STEPS = 60
 
@@ -42,8 +47,8 @@ def asked(data, *settings):
     return words + [word for setting in (*SETTINGS, *settings) for word in ("--set", setting)]
 
 
-def torchrun(*words):
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+def torchrun(*words, options=("--standalone", "--nproc-per-node=2")):
+    launcher = ["-m", "torch.distributed.run", *options]
     return subprocess.Popen(
         [sys.executable, *launcher, *map(str, words)],
         stdout=subprocess.PIPE,
@@ -148,6 +153,101 @@ def test_a_killed_worker_ends_the_job_and_resume_comes_to_what_one_process_learn
     out, err = again.communicate(timeout=150)
     assert again.returncode == 0, err
     assert json.loads(out)["run"] == str(run)  # said once, by the first process
+    assert "resuming from step " in err
+    alike(alone, run)
+
+
+@pytest.mark.full
+def test_two_launchers_as_on_two_machines_come_to_what_one_process_learns(data, alone, tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    run = tmp_path / "two"
+    meet = ("--nnodes=2", "--nproc-per-node=1", "--rdzv-backend=c10d", "--local-addr=127.0.0.1")
+    options = (*meet, f"--rdzv-endpoint=127.0.0.1:{port}", "--rdzv-id=two")
+    words = ("-m", "glassformer", "--", *asked(data), "--run", run)
+    machines = [torchrun(*words, options=options) for _ in range(2)]
+    ends = [machine.communicate(timeout=250) for machine in machines]
+    assert [machine.returncode for machine in machines] == [0, 0], ends
+    [said] = [out for out, _ in ends if out]
+    assert json.loads(said)["run"] == str(run)  # said once, by the first process of all
+    alike(alone, run)
+
+
+MACHINES = Path(__file__).parents[2] / "docs" / "operate" / "machines.md"
+SCONTROL = """#!/bin/bash
+if [ "$1" = show ]; then echo first; echo second; else echo "$@" >> requeued; fi
+"""
+PRETENDED = """#!/bin/bash
+trap 'echo saved >> "$run/config.toml"; exit 143' TERM
+mkdir -p "$run"; touch "$run/config.toml" started
+[ -e requeued ] || while true; do sleep 0.05; done
+"""
+
+
+def slurm_job(folder, launcher):
+    """Start the script of the guide where `srun` and `scontrol` are played by two others."""
+    [script] = re.findall(
+        r"```bash\n(#!/bin/bash\n#SBATCH.*?)```", MACHINES.read_text("utf-8"), re.S
+    )
+    script = script.replace("/shared/", f"{folder}/").replace("run=", "export run=", 1)
+    (folder / "job.sh").write_text(script, encoding="utf-8")
+    programs = {"srun": '#!/bin/bash\nexec "$@"\n', "scontrol": SCONTROL, "torchrun": launcher}
+    for name, text in programs.items():
+        (folder / name).write_text(text, encoding="utf-8")
+        (folder / name).chmod(0o755)
+    settings = {"SLURM_JOB_ID": "17", "SLURM_NNODES": "2", "SLURM_JOB_NODELIST": "n[1-2]"}
+    there = os.environ | settings | {"PATH": f"{folder}:{os.environ['PATH']}"}
+    return subprocess.Popen(
+        ["bash", "job.sh"], cwd=folder, env=there, stderr=subprocess.PIPE, text=True
+    )
+
+
+def until(holds, process):
+    end = time.monotonic() + 100
+    while not holds():
+        assert time.monotonic() < end
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.01)
+
+
+def test_the_script_for_slurm_stops_at_the_time_limit_and_requeues_until_it_is_done(tmp_path):
+    job = slurm_job(tmp_path, PRETENDED)
+    until((tmp_path / "started").exists, job)
+    job.send_signal(signal.SIGUSR1)
+    assert (job.wait(timeout=20), (tmp_path / "requeued").read_text()) == (143, "requeue 17\n")
+    assert (tmp_path / "runs" / "reviews" / "config.toml").read_text() == "saved\n"
+    again = slurm_job(tmp_path, PRETENDED)
+    assert (again.wait(timeout=20), (tmp_path / "requeued").read_text()) == (0, "requeue 17\n")
+
+
+def test_the_script_for_slurm_does_not_requeue_what_fails(tmp_path):
+    job = slurm_job(tmp_path, "#!/bin/bash\nexit 3\n")
+    assert job.wait(timeout=20) == 3
+    assert not (tmp_path / "requeued").exists()
+
+
+@pytest.mark.full
+def test_the_script_for_slurm_saves_and_resumes_a_training(data, alone, tmp_path):
+    (tmp_path / "reviews.csv").write_bytes(data.read_bytes())
+    settings = " ".join(asked(data)[3:])
+    launcher = f"""#!/bin/bash
+while [ "$1" != -- ]; do shift; done
+shift
+if [ "$1" = train ]; then more="{settings}"; fi
+exec {sys.executable} -m glassformer "$@" $more
+"""
+    run = tmp_path / "runs" / "reviews"
+    job = slurm_job(tmp_path, launcher)
+    until((run / "checkpoints" / "latest").exists, job)
+    job.send_signal(signal.SIGUSR1)
+    _, err = job.communicate(timeout=100)
+    assert "stopping after this step, with a checkpoint" in err
+    assert (job.returncode, (tmp_path / "requeued").read_text()) == (143, "requeue 17\n")
+    assert not (run / "model.safetensors").exists()
+    again = slurm_job(tmp_path, launcher)
+    _, err = again.communicate(timeout=100)
+    assert (again.returncode, (tmp_path / "requeued").read_text()) == (0, "requeue 17\n"), err
     assert "resuming from step " in err
     alike(alone, run)
 

@@ -43,7 +43,7 @@ class Measurement:
     units: Units = ROWS
 
     def by(self, units: Units) -> "Measurement":
-        """The same rows, sampled by other units."""
+        """Copy this measurement with other units for its interval."""
         return replace(self, units=units)
 
     def score(self) -> Score:

@@ -42,7 +42,7 @@ def comparison_table(comparisons: Mapping[str, Comparison], first: str, second: 
 
 
 def in_natural_order(sections: Sections) -> Sections:
-    """The same with the classes of its confusions, and of the table by class, as 0, 1, 2, 10."""
+    """Sort the classes of the confusion matrix and of the table by class: 0, 1, 2, 10."""
     tables, found = list(sections.tables), sections.heat_map
     for place, table in enumerate(tables):
         if table.title == BY_CLASS:

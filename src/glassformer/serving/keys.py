@@ -111,7 +111,7 @@ class Addressed:
         await self.app(scope, receive, send)
 
     def _refusal(self, scope: Scope) -> RefusedError | None:
-        """What is wrong with the headers of a request, if anything is."""
+        """Return the error for a request whose headers are not allowed, or None."""
         found: dict[bytes, list[str]] = {}
         for name, value in scope["headers"]:
             found.setdefault(name, []).append(value.decode("latin-1"))

@@ -64,7 +64,7 @@ class About:
 
 
 def wish(words: str, advice: str = "") -> dict[str, str]:
-    """The same advice for several words.
+    """Map each of several words to one piece of advice.
 
     >>> wish("asr, stt")
     {'asr': '', 'stt': ''}

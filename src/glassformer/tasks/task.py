@@ -41,7 +41,7 @@ class Loss:
         return self if self.measured is None else self.measured
 
     def map(self, change: Callable[[Tensor], Tensor]) -> "Loss":
-        """The same with every number changed."""
+        """Apply a function to every number of the loss."""
         measured = None if self.measured is None else self.measured.map(change)
         return Loss(change(self.total), change(self.count), measured)
 

@@ -202,7 +202,7 @@ class NgramPart:
 
     @property
     def threshold_without(self) -> float:
-        """That of the network alone."""
+        """Threshold of the network alone."""
         return self.blend.network_threshold
 
     def mixed_with(self, first: Logits) -> Logits:

@@ -137,7 +137,7 @@ class GeneratePredictor(TextPredictor[GenerateTask], TokenWriter):
                 yield self._prediction(text, len(ids), answers)
 
     def _streamed(self, model: nn.Module, text: str) -> Iterator[Prediction | Partial]:
-        """What is written of one continuation, unless it is but a guess, and the prediction."""
+        """Stream one continuation piece by piece, then its prediction; a mere guess is not streamed."""
         if unseen_prompt(self.tokenizer, text, self.tokenizer.encode([text])[0]):
             yield from self._in_batches(model, [text])
             return

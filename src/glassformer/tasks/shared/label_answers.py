@@ -141,7 +141,7 @@ class ClassAnswers:
         return predicted_classes(self.labels, self.probabilities(), self.threshold)
 
     def at_best_threshold(self) -> "ClassAnswers":
-        """The same at the threshold that suits these rows best."""
+        """Copy these answers with the threshold that scores best on their own rows."""
         return replace(self, threshold=choose_threshold(self.labels, self.probabilities()))
 
     def right(self) -> Shaped[np.ndarray, " N"]:

@@ -42,12 +42,12 @@ class Written:
 
     @property
     def log_probability(self) -> float:
-        """That of the whole answer, its end included."""
+        """Log-probability of the whole answer, including its end token."""
         return math.fsum(token.log_probability for token in self.tokens)
 
     @property
     def probability(self) -> float:
-        """That of the whole answer, its end included."""
+        """Joint probability of the whole answer, including its end token."""
         return math.exp(self.log_probability)
 
 

@@ -137,7 +137,7 @@ class GeneratePredictor(TextPredictor[GenerateTask], TokenWriter):
                 yield self._prediction(text, len(ids), answers)
 
     def _streamed(self, model: nn.Module, text: str) -> Iterator[Prediction | Partial]:
-        """Stream one continuation piece by piece, then its prediction; a mere guess is not streamed."""
+        """Stream one continuation piece by piece, then its prediction; guesses come whole."""
         if unseen_prompt(self.tokenizer, text, self.tokenizer.encode([text])[0]):
             yield from self._in_batches(model, [text])
             return

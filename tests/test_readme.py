@@ -66,12 +66,21 @@ def test_the_code_in_the_readme_runs(number, capsys):
     assert printed.startswith(["dull", "#.......", "torch.Size([2, 4, 5, 7])"][number])
 
 
-def test_the_code_in_the_guide_to_explanations_runs(capsys):
-    guide = (ROOT / "docs" / "guides" / "explaining.md").read_text(encoding="utf-8")
+def test_the_code_in_the_guide_to_heads_runs(capsys):
+    guide = (ROOT / "docs" / "guides" / "heads.md").read_text(encoding="utf-8")
     run(blocks(guide)[0])
     printed = capsys.readouterr().out.splitlines()
     assert printed[1:3] == ["torch.Size([2, 4, 5, 7])", "torch.Size([2, 2, 1, 7])"]
     assert printed[0] == printed[3]
+
+
+@pytest.mark.parametrize("language", ["", ".zh"], ids=["English", "Chinese"])
+def test_the_verdict_that_a_guide_shows_is_that_of_the_table_of_methods(language):
+    guides = ROOT / "docs" / "guides"
+    guide = (guides / f"explaining{language}.md").read_text(encoding="utf-8")
+    table = (guides / f"explaining-methods{language}.md").read_text(encoding="utf-8")
+    [verdict] = re.findall(r"Better than chance by ([^,]+, [^,]+), measured on 128", guide)
+    assert f"| occlusion | {verdict} |" in table
 
 
 def test_the_code_on_recommending_runs(capsys):

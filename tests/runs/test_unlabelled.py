@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from small_recordings import WORDS, record
 
 import glassformer
 from glassformer.data.samples import Samples
@@ -88,6 +89,14 @@ def test_they_are_refused_where_nothing_would_read_them(job, more, message):
     with pytest.raises(GlassformerError, match=message):
         request.resolve()
     assert "--unlabelled texts.csv" in request.command()
+
+
+def test_texts_are_of_no_use_to_a_classifier_of_recordings(tmp_path):
+    rows = record(tmp_path / "sounds", WORDS * 4)
+    table = [{"path": row["path"], "label": row["text"][0]} for row in rows]
+    given = {"unlabelled": [{"text": "more of the town"}], "set": TINY}
+    with pytest.raises(GlassformerError, match="brings rows with a text, but those of .* none"):
+        glassformer.train("classify", table, **options(tmp_path, **given))
 
 
 def test_a_file_that_cannot_be_read_leaves_nothing_behind(tmp_path):

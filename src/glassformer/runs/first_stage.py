@@ -14,6 +14,7 @@ from glassformer.config.run import Config
 from glassformer.config.training import OptimiserConfig, TrainConfig
 from glassformer.data.ingest import ingest
 from glassformer.data.samples import Sample, Samples
+from glassformer.errors import GlassformerError
 from glassformer.runs.display import Display
 from glassformer.runs.folder import RunFolder
 from glassformer.tasks import JOBS
@@ -57,8 +58,14 @@ def add_unlabelled(config: Config, samples: Samples, folder: RunFolder, display:
 
     Rows that are also in the validation or test split are left out, so that no score profits.
     """
+    schema = JOBS[first_stage_of(config).job].schema
+    for role in schema.roles:
+        if role.required and role.name not in samples[0]:
+            raise GlassformerError(
+                f"--unlabelled: brings rows with a {role.name}, but those of "
+                f"{', '.join(config.data.files)} have none; leave it out"
+            )
     with display.counting("reading unlabelled rows") as seen:
-        schema = JOBS[first_stage_of(config).job].schema
         data = unlabelled_data(config.data, {role.name for role in schema.roles})
         read, report = ingest(data, schema, folder.unlabelled / "read", seen=seen)
     held_out = {

@@ -14,6 +14,23 @@ from typing import Any, get_args, get_type_hints
 from glassformer.config.run import Config
 from glassformer.runs.request import FACTS
 from glassformer.tasks import BUILT_IN, JOBS
+from glassformer.tasks.classify.sequences import SequenceInputs
+from glassformer.tasks.classify.sounds import SoundInputs
+from glassformer.tasks.classify.suited import (
+    FEW,
+    FEWER,
+    FEWEST,
+    MANY,
+    MOST,
+    by_both,
+    by_characters,
+    by_words,
+)
+from glassformer.tasks.classify.texts import TextInputs
+from glassformer.tasks.recognise.images import ImageInputs
+from glassformer.tasks.recommend.factors import Factors
+from glassformer.tasks.recommend.sasrec import SasRec
+from glassformer.training.setup import FEWEST_STEPS
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "settings.md"
 INTRODUCTION = """\
@@ -23,11 +40,20 @@ Give a setting as `--set train.clip=0.5`, in Python as `set={"train.clip": 0.5}`
 with `--config`. The headings name the table that a setting belongs to: `clip` under `train` is
 `train.clip`. A decoder has the tables of an encoder; right under `model`, their settings hold for
 every stack of the job: `model.dim=64`, `model.position=alibi`. `none` stands for no value.
-[training.md](../guides/training.md) explains the important settings; what a job sets otherwise is
-[at the end](#what-jobs-set-otherwise). `make docs` writes this page from the records in
-`src/glassformer/config/` and from those of the jobs.
+[training.md](../guides/training.md) explains the important settings; how long a run trains and
+what a job sets otherwise is [at the end](#how-long-a-run-trains). `make docs` writes this page from
+the records in `src/glassformer/config/` and from those of the jobs.
 """
 COLUMNS = "| setting | default | what it does |\n|---|---|---|"
+LENGTHS = f"""\
+## How long a run trains
+
+With none of `train.steps`, `train.epochs`, `train.time` and `train.flops`, a run trains for this
+many epochs. Where that would be fewer than {FEWEST_STEPS} steps, it trains for {FEWEST_STEPS}; a classifier
+of {FEWEST:,} texts or more [on a CPU](../guides/classifying.md#what-is-trained) does not.
+
+| job | what | epochs |
+|---|---|---|"""
 OTHERWISE = (
     "## What jobs set otherwise\n\n| job | setting | on a CPU | on a GPU |\n|---|---|---|---|"
 )
@@ -54,8 +80,10 @@ class Table:
 def settings_page() -> str:
     """The whole page."""
     sections = [section(table) for table in tables()]
+    lengths = "\n".join([LENGTHS, *(f"| {job} | {what} | {n:g} |" for job, what, n in epochs())])
     rows = [row for job in BUILT_IN for row in otherwise(job)]
-    return "\n\n".join([INTRODUCTION.strip(), *sections, "\n".join([OTHERWISE, *rows])]) + "\n"
+    parts = [INTRODUCTION.strip(), *sections, lengths, "\n".join([OTHERWISE, *rows])]
+    return "\n\n".join(parts) + "\n"
 
 
 def tables() -> list[Table]:
@@ -123,6 +151,27 @@ def written(value: Any) -> str:
         case tuple():
             return f"[{', '.join(map(str, value))}]"
     return "required" if value is MISSING else str(value)
+
+
+def epochs() -> Iterator[tuple[str, str, float]]:
+    """Job, inputs and epochs of a run of which no length is given."""
+    suited = {
+        "phrases": by_characters(),
+        f"sentences, up to {FEWER:,} characters": by_both(epochs=6.0),
+        f"sentences, up to {FEW:,} characters": by_both(epochs=4.0),
+        f"other texts, up to {MANY:,} characters": by_words(many=False),
+        f"texts of up to {MOST:,} characters": by_words(many=True),
+    }
+    yield "classify", "texts", TextInputs.epochs
+    for what, values in suited.items():
+        yield "classify", f"on a CPU, {what}", values["train"]["epochs"]
+    yield "classify", "recordings", SoundInputs.epochs
+    yield "classify", "sequences of numbers", SequenceInputs.epochs
+    yield "recognise", "images", ImageInputs.epochs
+    for job in ("pretrain", "generate", "transcribe", "translate"):
+        yield job, "all", JOBS[job].task.default_epochs
+    yield "recommend", "`task.method=factors`", Factors.default_epochs
+    yield "recommend", "`task.method=sasrec`", SasRec.default_epochs
 
 
 def otherwise(job: str) -> Iterator[str]:

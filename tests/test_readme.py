@@ -89,12 +89,23 @@ def test_the_code_on_recommending_runs(capsys):
     assert capsys.readouterr().out.startswith("[{'item': 'film ")
 
 
-@pytest.mark.parametrize(("number", "said"), [(0, "good ['a', 'lovely', 'film']\n"), (1, "bad\n")])
-def test_the_code_on_training_runs(number, said, capsys, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [("reference/python.md", "['a', 'lovely', 'film']\n"), ("guides/training.md", "bad\n")],
+)
+def test_the_code_on_training_runs(page, said, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with quickly(), unchecked():
-        run(blocks((ROOT / "docs" / "guides" / "training.md").read_text(encoding="utf-8"))[number])
-    assert capsys.readouterr().out == said
+        run(blocks((ROOT / "docs" / page).read_text(encoding="utf-8"))[0])
+    assert capsys.readouterr().out.endswith(said)
+
+
+def test_plans_are_as_good_as_the_benchmarks_say():
+    benchmarks = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    [error] = re.findall(r"^The median error is (\d+) %", benchmarks, flags=re.MULTILINE)
+    for name in ("training.md", "training.zh.md"):
+        text = (ROOT / "docs" / "guides" / name).read_text(encoding="utf-8")
+        assert f"{error} %" in text.partition("glassformer plan")[2].partition("\n\n")[0]
 
 
 def test_the_terminal_in_the_readme_shows_what_the_command_prints(capsys):

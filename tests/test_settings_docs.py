@@ -44,7 +44,7 @@ PAGES = [path for path in sorted(DOCS.rglob("*.md")) if not OLD & {*path.parts}]
 PAGES += [ROOT / "README.md", ROOT / "README.zh.md", ROOT / "CONTRIBUTING.md"]
 OTHER_NAMES = {
     *("model.kind", "train.optimiser.rate"),  # a shorthand, and a name of earlier versions
-    *("model.safetensors", "train.en", "train.de"),  # files
+    *("model.safetensors", "train.en", "train.de", "data.md", "data.zh.md"),  # files
     # Of a task in Python:
     *("task.vocabulary", "task.target_vocabulary", "task.classes", "task.bins", "task.factor"),
     *("task.config", "task.config.model", "task.config.model.encoder.dim"),

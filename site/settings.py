@@ -49,8 +49,8 @@ LENGTHS = f"""\
 ## How long a run trains
 
 With none of `train.steps`, `train.epochs`, `train.time` and `train.flops`, a run trains for this
-many epochs. Where that would be fewer than {FEWEST_STEPS} steps, it trains for {FEWEST_STEPS}; a classifier
-of {FEWEST:,} texts or more [on a CPU](../guides/classifying.md#what-is-trained) does not.
+many epochs, or for {FEWEST_STEPS} steps if that is more. A classifier of {FEWEST:,} texts or more
+[on a CPU](../guides/classifying.md#what-is-trained) trains for its epochs in any case.
 
 | job | what | epochs |
 |---|---|---|"""

@@ -1,11 +1,11 @@
 """Run commands in a terminal, one after the other, and draw what they show, as an SVG.
 
     python examples/record_terminal.py demo.svg \
-        13 "glassformer train classify names.csv --time 1m --quiet" \
+        11 "glassformer train classify names.csv --time 2m --quiet" \
         2 "glassformer predict runs/names Wrocław --confidence" \
         7 "glassformer explain runs/names Wrocław"
 
-draws the first 13 lines of the first command, and so on; dots stand for the rest. Bars that were
+draws the first 11 lines of the first command, and so on; dots stand for the rest. Bars that were
 overwritten are left out.
 """
 
@@ -21,7 +21,7 @@ from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 from rich.text import Text
 
-COLUMNS = 80
+COLUMNS = 100
 MOVES = re.compile(r"\x1b\[(?:\?25[lh]|\d*[A-HJK])")  # of the cursor, which draw bars
 BAR = re.compile("(?<![┏┳┡╇━])━")  # and no border of a table
 FONTS = re.compile(r"@font-face \{\{.*?\}\}\s*", re.DOTALL)  # that would be fetched

@@ -285,7 +285,7 @@ LIMITS = (ROOT / "docs" / "operate" / "limits.md").read_text(encoding="utf-8")
         ("tokens of a text", ClassifyConfig().max_length),
         ("tokens of a window", GenerateConfig().max_length),
         ("items of a user", RecommendConfig().max_length),
-        ("The baselines learn", ngrams.MOST_ROWS),
+        ("The baselines are trained", ngrams.MOST_ROWS),
     ],
 )
 def test_the_page_of_limits_has_the_numbers_of_the_code(row, value):

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from try_mutants import places, read_mutants
 
 from glassformer import runs, tasks
 from glassformer.config.run import Config
@@ -349,3 +350,10 @@ def test_every_public_forward_says_what_it_gives():
         if not ast.get_docstring(method)
     ]
     assert not silent
+
+
+def test_every_mutant_breaks_exactly_one_place_and_names_tests_that_exist():
+    mutants = read_mutants((ROOT / "tests" / "mutants.txt").read_text("utf-8"))
+    assert not [mutant.title for mutant in mutants if places(mutant, ROOT) != 1]
+    named = {test for mutant in mutants for test in mutant.tests}
+    assert not [test for test in sorted(named) if not (ROOT / "tests" / test).exists()]

@@ -41,6 +41,19 @@ def test_labels_with_a_separator_are_several(tmp_path):
     separated = examined(path, set="task.separator=;")
     assert separated.figures["labels"] == {"a": 21, "b": 21}
     assert [f.kind for f in separated.findings] == ["duplicate rows"]
+    found = examined(path)  # where nothing names the separator
+    assert [f.kind for f in found.findings] == ["duplicate rows", "several labels"]
+    assert (found.to_drop, found.figures) == (separated.to_drop, separated.figures)
+
+
+def test_a_word_gives_one_of_several_labels_away_where_their_separator_was_found(tmp_path):
+    labels = ("a", "b", "a;b")
+    rows = [
+        {"text": f"text {n}" + " zulu" * ("a" in label), "label": label}
+        for n, label in enumerate(labels * 30)
+    ]
+    finding, _ = found_in(table(tmp_path / "x.csv", rows), "leaking word")
+    assert "'zulu' is in 100% of the texts of 'a'" in finding.what
 
 
 def test_labels_that_cannot_be_learned_are_errors(tmp_path, rows):

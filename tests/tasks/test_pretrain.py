@@ -300,7 +300,7 @@ def test_classify_begins_with_what_pretraining_learned(pretrained):
         from_=folder,
         steps=1,
         quiet=True,
-        set=("train.optimiser.lr=0.1",),
+        set=("train.optimiser.lr=0.1", "model.ngrams=no"),
     )
     job = run.folder.open_task(run.config, run.folder.data)
     first = weights_of(initial_model(job, run.config, run.folder))

@@ -10,6 +10,7 @@ that the browser sends: `Host` names another machine, or `Origin` another page.
 
 import hmac
 import os
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
 from ipaddress import ip_address
@@ -117,26 +118,29 @@ class Addressed:
             found.setdefault(name, []).append(value.decode("latin-1"))
         hosts, lengths = found.get(b"host", []), found.get(b"content-length", [])
         if len(hosts) > 1 or (not hosts and scope["http_version"] != "1.0"):
-            return RefusedError(400, "the request needs one header Host", code="no_host")
+            return RefusedError(400, "the request needs exactly one Host header", code="no_host")
         if scope["method"] in BODILESS and (
             b"transfer-encoding" in found or lengths not in ([], ["0"])
         ):
-            return RefusedError(400, f"a {scope['method']} has no body", code="unexpected_body")
+            what = f"a {scope['method']} request has no body; send it without one"
+            return RefusedError(400, what, code="unexpected_body")
         host = hosts[0].lower() if hosts else ""
         if self.hosts is not None and hosts and not self._knows(name_of(host)):
+            name = name_of(host)[:100]
             return RefusedError(
                 403,
-                f"this server is not called {name_of(host)[:100]}; if it is, start it with "
-                f"--allow-host and that name",
+                f"Host {name!r} is not allowed; if it is one of this server's names, start it with "
+                f"--allow-host {shlex.quote(name)}",
                 code="host_not_allowed",
             )
         for origin in found.get(b"origin", []):
             place = origin.lower().partition("://")[2]
             if place != host and not {origin, "*"} & {*self.origins} and not self._named(place):
+                page = origin[:100]
                 return RefusedError(
                     403,
-                    f"pages of {origin[:100]} may not send requests; to let them, start the server "
-                    f"with --cors and that origin",
+                    f"Origin {page!r} is not allowed; if its pages may send requests, start the "
+                    f"server with --cors {shlex.quote(page)}",
                     code="origin_not_allowed",
                 )
         return None

@@ -6,7 +6,7 @@ sample once, in test before valid before train.
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from itertools import islice
 
@@ -23,14 +23,18 @@ SOME_COLUMNS, SOME_ROWS = 50, 10_000  # in which unread texts are looked for
 MANY = 0.01  # of the rows; more duplicates are no accident
 CLEAR = 2 / 3  # of the rows with the same content must agree
 
+Renamed = Callable[[], Mapping[str, str]]
 
-def default_checks(answer: Answer | None = None, *, one_answer: bool = False) -> list[Check]:
+
+def default_checks(
+    answer: Answer | None = None, *, one_answer: bool = False, renamed: Renamed | None = None
+) -> list[Check]:
     """For every job.
 
     Args:
-        answer, one_answer: As for `RepeatedSamples`.
+        answer, one_answer, renamed: As for `RepeatedSamples`.
     """
-    repeated = RepeatedSamples(answer, one_answer=one_answer)
+    repeated = RepeatedSamples(answer, one_answer=one_answer, renamed=renamed)
     return [EmptyRows(), repeated, SharedGroups(), UnreadTexts()]
 
 
@@ -63,10 +67,17 @@ class RepeatedSamples(Check):
         answer: The expected answer for a sample; samples with different answers are not duplicates.
         one_answer: Whether there is one right answer, a label, so that two answers conflict. A
             cleaned copy then keeps a clear majority.
+        renamed: Once all rows were seen: answers that turned out to be others, and which.
     """
 
-    def __init__(self, answer: Answer | None = None, *, one_answer: bool = False) -> None:
-        self.answer, self.one_answer = answer, one_answer
+    def __init__(
+        self,
+        answer: Answer | None = None,
+        *,
+        one_answer: bool = False,
+        renamed: Renamed | None = None,
+    ) -> None:
+        self.answer, self.one_answer, self.renamed = answer, one_answer, renamed
         self.contents, self.answers = array("Q"), array("Q")
         self.splits, self.numbers = bytearray(), array("Q")
 
@@ -85,6 +96,10 @@ class RepeatedSamples(Check):
     @cached_property
     def repeated(self) -> list[list[int]]:
         """For each repeated content, the positions where it occurs, in order."""
+        renamed = self.renamed() if self.renamed else {}
+        if renamed:
+            other = {hashed(old): hashed(new) for old, new in renamed.items()}
+            self.answers = array("Q", (other.get(answer, answer) for answer in self.answers))
         contents = np.array(self.contents)
         order = np.argsort(contents, kind="stable")
         starts = np.flatnonzero(np.diff(contents[order], prepend=~contents[order[:1]]))

@@ -16,10 +16,9 @@ from glassformer.data.doctor.repairs import StrayCharacters
 from glassformer.data.rows import Row
 from glassformer.data.samples import Sample
 from glassformer.data.schema import Schema
-from glassformer.data.splits import content_key
 from glassformer.tasks.classify.checks.kinds import OneKind
 from glassformer.tasks.classify.checks.leaks import Leaks
-from glassformer.tasks.shared.label_checks import LabelCounts
+from glassformer.tasks.shared.label_checks import LabelCounts, answer_of
 from glassformer.tasks.shared.labels import MANY, names_in
 from glassformer.tasks.shared.sound_checks import SoundLevels
 from glassformer.tasks.shared.sound_data import (
@@ -107,26 +106,21 @@ class ClassifySchema(Schema):
         read = None if task.long == "windows" else task.max_length - 2  # without start and end
         kind, advice = config.data.tokenizer.kind, ", or all with task.long=windows"
 
-        def answer(sample: Sample) -> str:  # spellings of a label are no conflict
-            return "\n".join(sorted(set(map(content_key, names(sample)))))
+        def answer(sample: Sample) -> str:
+            return answer_of(names(sample))
 
+        several = {"separator": task.separator, "several": task.multi_label}
+        labels = LabelCounts(names, rarest=task.rarest, most=MANY, **several)
+        default = default_checks(answer, one_answer=True, renamed=labels.renamed)
         if is_own(config.model.frontend.kind):
-            several = {"separator": task.separator, "several": task.multi_label}
-            counts = LabelCounts(names, rarest=task.rarest, most=MANY, **several)
-            return [*default_checks(answer, one_answer=True), counts]
+            return [*default, labels]
         return [
-            *default_checks(answer, one_answer=True),
+            *default,
             OneKind(),
             OnlyWith("text", GarbledText("text")),
             OnlyWith("text", Lengths("text", read, kind, advice)),
             OnlyWith("sound", SoundLevels(task.max_seconds, task.rate, cuts=True)),
             StrayCharacters("text", "label"),
-            LabelCounts(
-                names,
-                rarest=task.rarest,
-                most=MANY,
-                separator=task.separator,
-                several=task.multi_label,
-            ),
-            Leaks(names),
+            labels,
+            Leaks(names, labels),
         ]

@@ -10,10 +10,9 @@ from glassformer.data.doctor.default_checks import default_checks
 from glassformer.data.doctor.repairs import StrayCharacters
 from glassformer.data.rows import Row
 from glassformer.data.samples import Sample
-from glassformer.data.splits import content_key
 from glassformer.tasks.recognise.checks import ImageSizes
 from glassformer.tasks.shared.image_data import NUMBER, PATH, ImageSchema
-from glassformer.tasks.shared.label_checks import LabelCounts
+from glassformer.tasks.shared.label_checks import LabelCounts, answer_of
 from glassformer.tasks.shared.labels import MANY, names_in
 from glassformer.tasks.shared.text_data import LABEL
 
@@ -35,18 +34,14 @@ class RecogniseSchema(ImageSchema):
     def checks(self, config: Config) -> list[Check]:
         task, names = config.task, partial(names_in, separator=config.task.separator)
 
-        def answer(sample: Sample) -> str:  # spellings of a label are no conflict
-            return "\n".join(sorted(set(map(content_key, names(sample)))))
+        def answer(sample: Sample) -> str:
+            return answer_of(names(sample))
 
+        several = {"separator": task.separator, "several": task.multi_label}
+        labels = LabelCounts(names, rarest=task.rarest, most=MANY, **several)
         return [
-            *default_checks(answer, one_answer=True),
+            *default_checks(answer, one_answer=True, renamed=labels.renamed),
             ImageSizes(task.largest),
             StrayCharacters("label"),
-            LabelCounts(
-                names,
-                rarest=task.rarest,
-                most=MANY,
-                separator=task.separator,
-                several=task.multi_label,
-            ),
+            labels,
         ]

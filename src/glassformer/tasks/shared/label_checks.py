@@ -1,7 +1,7 @@
 """Labels: how many rows each has, and how they are spelt."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,6 +23,11 @@ from glassformer.wording import counted
 NEARLY_ALL = 0.95  # of the rows: a model that always predicts this label looks good
 
 Names = Callable[[Sample], list[str]]  # the labels of a sample
+
+
+def answer_of(names: Iterable[str]) -> str:
+    """Labels as one answer, whatever their order; spellings of a label are no conflict."""
+    return "\n".join(sorted({content_key(name) for name in names}))
 
 
 @dataclass(slots=True)
@@ -111,6 +116,20 @@ class LabelCounts(Check):
         what, _, advice = separated_line(separator, fields).partition("; ")
         rows = [field.first for value, field in self.fields.items() if separator in value]
         return Finding("several labels", "note", what, advice, sorted(rows), total=self.several)
+
+    def separate(self, names: Iterable[str]) -> list[str]:
+        """The labels in these fields, by a separator that was found."""
+        if self.separated is None:
+            return [*names]
+        return [name for field in names for name in names_of(field, self.separator)]
+
+    def renamed(self) -> dict[str, str]:
+        """The answers of fields that have several labels by a separator that was found."""
+        if self.separated is None:
+            return {}
+        fields = self.fields or {}
+        found = {answer_of([field]): answer_of(self.separate([field])) for field in fields}
+        return {old: new for old, new in found.items() if old != new}
 
     def findings(self) -> Iterator[Finding]:
         if not self.rows:

@@ -4,11 +4,12 @@ They are searched for in a sample of the rows.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from glassformer.data.doctor.check import Check, Finding, HashSample, Specimen
 from glassformer.tasks.classify.checks.columns import leaking_columns
 from glassformer.tasks.classify.checks.words import Sampled, leaking_words, named_labels
-from glassformer.tasks.shared.label_checks import Names
+from glassformer.tasks.shared.label_checks import LabelCounts, Names
 
 MOST = 5_000  # rows
 HEAD, TAIL = 1000, 500  # characters kept of a longer text
@@ -17,17 +18,25 @@ COLUMNS = 50  # other columns kept
 
 
 class Leaks(Check):
-    """Words and columns that give the label away."""
+    """Words and columns that give the label away.
 
-    def __init__(self, names: Names) -> None:
-        self.names = names
+    Args:
+        names: The labels of a sample.
+        labels: Knows which of them are several, once all rows were seen.
+    """
+
+    def __init__(self, names: Names, labels: LabelCounts) -> None:
+        self.names, self.labels = names, labels
         self.sample = HashSample[Sampled](MOST)
 
     def see(self, row: Specimen) -> None:
         self.sample.see(row.number, row.content, lambda: self._kept(row))
 
     def findings(self) -> Iterator[Finding]:
-        rows = [kept for _, kept in self.sample.rows()]
+        rows = [
+            replace(kept, labels=frozenset(self.labels.separate(kept.labels)))
+            for _, kept in self.sample.rows()
+        ]
         named = list(named_labels(rows))
         yield from named or leaking_words(rows)
         yield from leaking_columns(rows)

@@ -229,3 +229,10 @@ def test_numbers_and_names_of_species_are_no_texts():
     iris = rows(**{"sepal length (cm)": sizes, "sepal width (cm)": sizes, "species": species})
     with pytest.raises(GlassformerError, match="no job learns from tables without texts"):
         LABELLED.find_columns(iris, {})
+
+
+def test_numbers_where_labels_are_missing_are_named():
+    ages = [str(18 + n) for n in range(60)]
+    table = rows(text=[f"person number {n}" for n in range(60)], Age=ages)
+    with pytest.raises(GlassformerError, match="'Age' holds numbers, and no job predicts amounts"):
+        LABELLED.find_columns(table, {})

@@ -87,7 +87,9 @@ def test_paths_pixels_and_tables_are_predicted(run, images, capsys):
     (images.parent / "table.csv").write_text("picture,label\ndata/dark/dark1.png,dark\n")
     table = str(images.parent / "table.csv")
     assert main(["predict", str(run.folder.path), f"@{table}", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["prediction"] == "dark"
+    out, err = capsys.readouterr()
+    assert json.loads(out)["prediction"] == "dark"
+    assert "read 'picture' as path, a guess" in err  # the run learned from a folder
     assert run.evaluate(table).scores["accuracy"].value == 1.0
 
 

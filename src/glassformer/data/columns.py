@@ -57,6 +57,7 @@ class Role:
         several: Whether it may hold several values, as a list.
         answer: Whether it is what a model predicts, rather than its input.
         guess: Finds its column by the content of unassigned columns, where no name matches.
+        by_content: Whether content alone tells its column, such as names of image files.
         lacking: Says why none of the unassigned columns can be its column, if it is clear.
         prefer: Chooses by content among columns that match by name, the likeliest first.
     """
@@ -67,6 +68,7 @@ class Role:
     several: bool = False
     answer: bool = False
     guess: Callable[[Sequence[str], Sequence[Row]], str | None] | None = None
+    by_content: bool = False
     lacking: Callable[[Sequence[str], Sequence[Row]], str] | None = None
     prefer: Callable[[Sequence[str], Sequence[Row]], str] | None = None
 

@@ -1,7 +1,8 @@
 """Inputs in the rows of a table: which columns they are read from.
 
 A run reads the columns that it was trained on. A table without them is refused, unless its columns
-are named, or there is only one. Runs that do not know their columns guess, and say so.
+are named, or there is only one. Runs that do not know their columns guess, and say so: older ones,
+and those of a folder of images or recordings.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -78,6 +79,7 @@ def table_inputs(
         inputs.roles = tuple(role for role in inputs.roles if role.name in predictor.reads)
     if not head:
         return TableInputs(name=name, columns={}, guessed=False, pairs=iter(()))
+    known = without_layout(known, inputs.roles, head)
     guessed = not any(role.name in known for role in inputs.roles)
     refuse_other_roles(given, schema, inputs)
     if guessed:
@@ -95,6 +97,16 @@ def table_inputs(
             yield row, None if _is_empty(values, inputs.roles) else predictor.from_sample(values)
 
     return TableInputs(name=name, columns=columns, guessed=guessed, header=header, pairs=pairs())
+
+
+def without_layout(known: Columns, roles: Sequence[Role], head: Sequence[Row]) -> Columns:
+    """The columns of training, but for those of a folder of files, which no table has.
+
+    They are called like their roles, and what is read from them can be told by its content.
+    """
+    there = {name for row in head for name in row.values}
+    layout = {role.name for role in roles if role.by_content and known.get(role.name) == role.name}
+    return {role: name for role, name in known.items() if role not in layout - there}
 
 
 def input_columns(

@@ -176,7 +176,7 @@ def read_samples(config: Config, folder: RunFolder, display: Display, extends: b
             )
     except GlassformerError as error:
         fitting = other_job if "no column for" in str(error) else likelier_job
-        if (job := fitting(config.data, config.job)) is None:
+        if "no job " in str(error) or (job := fitting(config.data, config.job)) is None:
             raise
         raise GlassformerError(f"{error}; they look like data for {job}") from None
     show_ingest(report, display)

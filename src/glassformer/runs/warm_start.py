@@ -17,8 +17,8 @@ BODY = ("frontend", "encoder", "decoder")  # a model whose body does not fit is 
 MEMBER = re.compile(r"\.members\.(\d+)")
 HASHED = ".grams."  # a table by hashes
 NETWORK_NOT_KEPT = (
-    "n-grams alone make its predictions, so its network was not kept (to keep one, train with "
-    "--set model.ngrams=no)"
+    "n-grams alone make its predictions, so its network was not kept; to keep one, train with "
+    "--set model.ngrams=no"
 )
 READING = {"tokens": "frontend", "decoder": "encoder"}  # a language model, used to read
 

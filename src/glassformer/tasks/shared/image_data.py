@@ -32,7 +32,7 @@ def paths_of_images(columns: Sequence[str], head: Sequence[Row]) -> str | None:
     return None
 
 
-PATH = Role(name="path", names=PATHS, guess=paths_of_images)
+PATH = Role(name="path", names=PATHS, guess=paths_of_images, by_content=True)
 NUMBER = Role(name="number", names=("number",), required=False)
 
 

@@ -85,7 +85,7 @@ def in_short(error: Exception, path: str) -> str:
     return str(error).removeprefix(path).partition(": ")[2].partition(";")[0].partition(" (")[0]
 
 
-PATH = Role(name="path", names=PATHS, guess=paths_of_recordings)
+PATH = Role(name="path", names=PATHS, guess=paths_of_recordings, by_content=True)
 START, END = (Role(name=name, names=(name,), required=False) for name in ("start", "end"))
 
 

@@ -19,6 +19,7 @@ from glassformer.data.text.chinese import simplified
 ARRAYS = (".npy", ".npz")  # files that a frontend of one's own reads
 SEPARATORS = ("|", ";", ",", "/")  # of several labels in one field
 NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)*|[.,]\d+)([eE][-+]?\d+)?")
+GRADES = 20  # different numbers; more are amounts
 ENOUGH_ROWS = 20  # to tell values from texts
 FEW_VALUES = 0.1  # of the rows
 LONGER = 2  # times as long on average
@@ -44,6 +45,18 @@ def no_texts(columns: Sequence[str], head: Sequence[Row]) -> str:
         "all of them hold numbers, or single words that recur, and no job learns from tables "
         "without texts"
     )
+
+
+def amounts_instead(columns: Sequence[str], head: Sequence[Row]) -> str:
+    """What to say where labels are missing and a column holds numbers, such as ages or prices."""
+    for column in columns:
+        values = {as_text(row.values.get(column)).strip() for row in head} - {""}
+        if len(values) > GRADES and all(map(NUMBER.fullmatch, values)):
+            return (
+                f"{column!r} holds numbers, and no job predicts amounts: make a few grades of them "
+                f"in a column of their own, such as low, medium and high"
+            )
+    return ""
 
 
 def fuller_texts(columns: Sequence[str], head: Sequence[Row]) -> str:
@@ -135,7 +148,12 @@ TEXT = Role(
     prefer=fuller_texts,
 )
 LABEL = Role(
-    name="label", names=COLUMN_NAMES["label"], several=True, answer=True, guess=repeated_values
+    name="label",
+    names=COLUMN_NAMES["label"],
+    several=True,
+    answer=True,
+    guess=repeated_values,
+    lacking=amounts_instead,
 )
 
 

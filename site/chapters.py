@@ -7,18 +7,34 @@ same results.
 import os
 import re
 import tempfile
+import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import chdir, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 
-TOUR = Path(__file__).parents[1] / "docs" / "tour"
+from diagram import described, drawing
+
+ROOT = Path(__file__).parents[1]
+TOUR = ROOT / "docs" / "tour"
 PICTURES = TOUR / "pictures"
-FULL = "<!-- full -->"  # the first line of a chapter that trains, and is run by `make test-all`
+# The first line of a chapter, or the line before a block, that only `make test-all` runs.
+FULL = "<!-- full -->"
 CODE = re.compile(
-    r"^```python\n(?P<code>.*?)^```\n(?P<output>\n*^```text\n(?P<text>.*?)^```\n)?", re.M | re.S
+    r"^(?P<full><!-- full -->\n)?```python\n(?P<code>.*?)^```\n"
+    r"(?P<output>\n*^```text\n(?P<text>.*?)^```\n)?",
+    re.M | re.S,
 )
+HEAD = re.compile(r"(?P<title>^# [^\n]+\n)(?P<head>.*?)(?=^## )", re.M | re.S)
+SOLUTION = re.compile(r"^<details>\n.*?^</details>\n", re.M | re.S)
+REPOSITORY = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]["Repository"]
+NOTEBOOKS = "notebooks"  # the branch to which .github/workflows/site.yml publishes them
+COLAB = (
+    REPOSITORY.replace("https://github.com/", "https://colab.research.google.com/github/")
+    + f"/blob/{NOTEBOOKS}/"
+)
+HEADS = tomllib.loads((ROOT / "site" / "tour.toml").read_text(encoding="utf-8"))
 METADATA = re.compile(r" *<metadata>.*?</metadata>\n", re.DOTALL)
 TAG = re.compile(r"<[^>]*>")
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -41,12 +57,20 @@ class Chapter:
         """Whether it takes too long for `make test`."""
         return self.path.read_text(encoding="utf-8").startswith(FULL)
 
+    @property
+    def diagram(self) -> str:
+        """The name of its diagram."""
+        return f"diagram-{self.path.name[:2]}.svg"
+
 
 @dataclass(frozen=True)
 class Results:
-    """What the blocks of a chapter print, and the pictures they write, by name."""
+    """What the blocks of a chapter print, and the pictures they write, by name.
 
-    printed: tuple[str, ...]
+    A block that was left out has None in place of what it prints.
+    """
+
+    printed: tuple[str | None, ...]
     pictures: dict[str, str]
 
 
@@ -62,14 +86,22 @@ def code_of(text: str) -> list[str]:
     return [block["code"] for block in CODE.finditer(text)]
 
 
-def run(chapter: Chapter) -> Results:
-    """Run the blocks one after another, in one namespace and an empty folder."""
+def run(chapter: Chapter, full: bool = True) -> Results:
+    """Run the blocks one after another, in one namespace and an empty folder.
+
+    Without `full`, the blocks marked as costly are left out.
+    """
     prepare()
-    names, printed = {"__name__": "chapter"}, []
+    names: dict[str, object] = {"__name__": "chapter"}
+    printed: list[str | None] = []
+    blocks = CODE.finditer(chapter.path.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
-        for number, code in enumerate(code_of(chapter.path.read_text(encoding="utf-8")), start=1):
+        for number, block in enumerate(blocks, start=1):
+            if block["full"] and not full:
+                printed.append(None)
+                continue
             with redirect_stdout(StringIO()) as out:
-                exec(compile(code, f"{chapter.path.name}, block {number}", "exec"), names)
+                exec(compile(block["code"], f"{chapter.path.name}, block {number}", "exec"), names)
             printed.append(out.getvalue())
         pictures = {path.name: tidy(path.read_text()) for path in sorted(Path().glob("*.svg"))}
     return Results(tuple(printed), pictures)
@@ -97,16 +129,51 @@ def tidy(picture: str) -> str:
     return TAG.sub(rounded, METADATA.sub("", picture))
 
 
-def filled(text: str, printed: Sequence[str]) -> str:
+def filled(text: str, printed: Sequence[str | None]) -> str:
     """The chapter with what its blocks print after each of them."""
     outputs = iter(printed)
 
     def fill(block: re.Match[str]) -> str:
         output = next(outputs)
+        if output is None:
+            return block[0]
         shown = f"\n```text\n{output}```\n" if output else ""
-        return f"```python\n{block['code']}```\n{shown}"
+        return f"{block['full'] or ''}```python\n{block['code']}```\n{shown}"
 
     return CODE.sub(fill, text)
+
+
+def head(chapter: Chapter, chinese: bool) -> str:
+    """What stands between a chapter's title and its first part: time, links, the diagram."""
+    about = HEADS[chapter.path.stem]
+    path = chapter.paths[chinese]
+    page = {int(other.path.name[:2]): other.paths[chinese].name for other in chapters()}
+    minutes, seconds = about["minutes"], about["seconds"]
+    if chinese:
+        before = "、".join(f"[第 {n} 章]({page[n]})" for n in about["after"])
+        parts = [
+            f"约 {minutes} 分钟",
+            f"代码运行约 {seconds} 秒" if seconds < 60 else f"代码运行约 {seconds // 60} 分钟",
+            f"先读{before}" if before else "不需要先读别的章",
+        ]
+        colab = "在 Colab 中打开"
+    else:
+        before = " and ".join(f"[chapter {n}]({page[n]})" for n in about["after"])
+        took = f"{seconds} seconds" if seconds < 60 else f"{seconds // 60} minutes"
+        parts = [
+            f"{minutes} minutes",
+            f"the code runs for about {took.replace('1 minutes', 'a minute')}",
+            f"read {before} first" if before else "needs no other chapter",
+        ]
+        colab = "Open in Colab"
+    link = f"[{colab}]({COLAB}{path.with_suffix('.ipynb').name})"
+    shown = f"![{described(about['parts'], chinese)}](pictures/{chapter.diagram})"
+    return f"\n{' · '.join([*parts, link])}\n\n{shown}\n\n"
+
+
+def headed(text: str, head: str) -> str:
+    """The chapter with this between its title and its first part."""
+    return HEAD.sub(lambda match: match["title"] + head, text, count=1)
 
 
 def looks_alike(one: str, other: str) -> bool:
@@ -122,8 +189,12 @@ def stale(chapter: Chapter, results: Results) -> Iterator[tuple[Path, str]]:
     """The files that do not show these results, with what they should contain."""
     for path in filter(Path.exists, chapter.paths):
         text = path.read_text(encoding="utf-8")
-        if (new := filled(text, results.printed)) != text:
+        new = headed(filled(text, results.printed), head(chapter, ".zh." in path.name))
+        if new != text:
             yield path, new
+    diagram = drawing(HEADS[chapter.path.stem]["parts"])
+    if not (path := PICTURES / chapter.diagram).exists() or path.read_text() != diagram:
+        yield path, diagram
     for name, picture in results.pictures.items():
         path = PICTURES / name
         if not path.exists() or not looks_alike(path.read_text(), picture):

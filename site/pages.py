@@ -37,6 +37,8 @@ FENCED = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 TO_ENGLISH = re.compile(r"\[([^\]]+)\]\(((?!https?:)[\w./-]+)(?<!\.zh)\.md(#[\w-]+)\)")
 LINK = re.compile(r"(?<=\]\()(?!https?:|#)([^)#\s]+)")
 FORMULA = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
+PAGE = re.compile(r"^\[[^\]]+\]\((pages/[\w-]+\.html)\)$", re.M)  # shown where it is linked
+FOLDED = re.compile(r"^<details>$", re.M)  # Markdown within HTML has to be asked for
 IN_LINE = re.compile(r"(?<![\w$])\$([^$\n]+)\$(?![\w$])")
 
 
@@ -69,7 +71,16 @@ def page(path: Path, target: str, targets: dict[Path, str]) -> str:
         page = os.path.relpath(Path(there).with_suffix(".html"), Path("zh") / here)
         return f'<a href="{page}{link[3]}">{link[1]}</a>'
 
-    text = path.read_text(encoding="utf-8").removeprefix(FULL)  # MkDocs looks for a title on top
+    def embedded(link: re.Match[str]) -> str:
+        shown = link[1]
+        if target.endswith(".zh.md"):  # built one folder deeper
+            shown = f"../../{here}/{shown}"
+        frame = 'width="100%" height="620" loading="lazy" style="border: 1px solid #ccc"'
+        return f'{link[0]}\n\n<iframe src="{shown}" title="{Path(shown).stem}" {frame}></iframe>'
+
+    text = path.read_text(encoding="utf-8").replace(
+        f"{FULL}\n", ""
+    )  # MkDocs looks for a title on top
     parts = FENCED.split(text)
     for number in range(0, len(parts), 2):  # what is not fenced
         prose = parts[number]
@@ -78,6 +89,8 @@ def page(path: Path, target: str, targets: dict[Path, str]) -> str:
         ):  # MkDocs would lead to the page in Chinese, with other headings
             prose = TO_ENGLISH.sub(to_english, prose)
         prose = LINK.sub(follow, prose)
+        prose = PAGE.sub(embedded, prose)
+        prose = FOLDED.sub('<details markdown="1">', prose)
         if "/tour/" in f"/{target}":
             prose = FORMULA.sub(lambda math: convert(math[1].strip(), display="block"), prose)
             # In a span, since Markdown ends the paragraph where a line begins with <math>.

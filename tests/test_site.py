@@ -114,6 +114,10 @@ def test_a_notebook_has_all_code_of_its_chapter_and_no_results_yet(chapter):
     assert "```text" not in prose
     assert "](pictures/" not in prose
     assert not re.search(r"\]\(\d\d-[\w-]+\.md", prose)
+    assert not re.search(r"</?(details|summary)>", prose)
+    assert prose.count("](data:image/svg+xml;base64,") == 1  # the diagram
+    links = re.findall(r"\]\(([^)#\s]+)\)", prose)
+    assert [one for one in links if not re.match(r"https?:|data:|\d\d-[\w.-]+\.ipynb$", one)] == []
 
 
 def test_make_docs_writes_what_has_changed_and_fails_once(tmp_path, monkeypatch, capsys):

@@ -4,6 +4,7 @@ import re
 import textwrap
 import tomllib
 from configparser import ConfigParser
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
 import pytest
@@ -213,8 +214,7 @@ def test_both_languages_have_the_same_code_commands_and_figures():
 
 
 def test_translation_is_as_fast_as_the_benchmarks_say():
-    benchmarks = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
-    [table] = re.findall(r"^## Translation\n[^|]*((?:\|.*\n)+)", benchmarks, flags=re.MULTILINE)
+    [table] = re.findall(r"^## Translation\n[^|]*((?:\|.*\n)+)", BENCHMARKS, flags=re.MULTILINE)
     rows = [re.findall(r"\| ([\d.]+)x \(", row) for row in table.splitlines()[2:]]
     speeds = {
         "Hugging Face": [float(row[0]) for row in rows],
@@ -224,6 +224,34 @@ def test_translation_is_as_fast_as_the_benchmarks_say():
         least, most = f"{min(ratios):.1f}", f"{max(ratios):.1f}"
         assert f"{least} to {most} times as fast as {peer}" in " ".join(README.split())
         assert re.search(rf"{peer}[^，；]* 的 {least} 到 {most} 倍", CHINESE)
+
+
+BENCHMARKS = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+SPEED = (ROOT / "docs" / "results" / "benchmarks.md").read_text(encoding="utf-8")
+SPEEDS = re.findall(r"^\| ([^|\n]+\|[^|\n]+) \|([^|\n]*\dx[^|\n]*)\|", SPEED, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize(("work", "said"), SPEEDS, ids=[work for work, _ in SPEEDS])
+def test_the_summary_of_speeds_has_figures_of_the_benchmarks(work, said):
+    if "27M" in work:
+        pytest.skip("no part of the benchmarks, as the page says")
+    measured = [Decimal(figure) for figure in re.findall(r"(\d+\.\d+)x", BENCHMARKS)]
+    for figure in re.findall(r"(\d+\.\d+)x", said):
+        unit = Decimal(figure).as_tuple().exponent
+        rounded = {one.quantize(Decimal(1).scaleb(unit), ROUND_HALF_UP) for one in measured}
+        assert Decimal(figure) in rounded
+
+
+@pytest.mark.parametrize(
+    "page",
+    ["results/benchmarks.md", "guides/training.md", "guides/training.zh.md"],
+)
+def test_the_error_of_plans_is_the_median_of_the_benchmarks(page):
+    table = BENCHMARKS.partition("| run on two CPU cores |")[2].partition("\n\n")[0]
+    ratios = [float(ratio) for ratio in re.findall(r"\| (\d\.\d+) \|$", table, flags=re.MULTILINE)]
+    median = sorted(abs(ratio - 1) for ratio in ratios)[len(ratios) // 2]
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    assert (len(ratios), f" {median:.0%}".replace("%", " %") in text) == (5, True)
 
 
 @pytest.mark.parametrize("text", [README, CHINESE])

@@ -11,7 +11,12 @@ from pathlib import Path
 from chapters import chapters, run, stale
 from commands import PAGE as COMMANDS, commands_page
 from results import PAGE as RESULTS, results_page
-from settings import PAGE as SETTINGS, settings_page
+from settings import (
+    CHINESE_PAGE as CHINESE_SETTINGS,
+    PAGE as SETTINGS,
+    chinese_settings_page,
+    settings_page,
+)
 
 ROOT = Path(__file__).parents[1]
 
@@ -25,6 +30,7 @@ def changes(numbers: Sequence[str]) -> Iterator[tuple[Path, str]]:
             COMMANDS: commands_page,
             RESULTS: results_page,
             SETTINGS: settings_page,
+            CHINESE_SETTINGS: chinese_settings_page,
         }
     )
     for path, page in written.items():

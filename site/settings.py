@@ -2,10 +2,14 @@
 
 A record is a dataclass of the configuration; the `Args:` of its docstring say what each of its
 settings means. A setting without a word there is an error.
+
+The page in Chinese has the same tables. `settings.zh.toml` translates each English text; a text
+without a translation is an error, and so is a translation of a text that no longer exists.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from inspect import getdoc
 from pathlib import Path
@@ -32,33 +36,89 @@ from glassformer.tasks.recommend.factors import Factors
 from glassformer.tasks.recommend.sasrec import SasRec
 from glassformer.training.setup import FEWEST_STEPS
 
-PAGE = Path(__file__).parents[1] / "docs" / "reference" / "settings.md"
+HERE = Path(__file__).parent
+PAGE = HERE.parent / "docs" / "reference" / "settings.md"
+CHINESE_PAGE = PAGE.with_name("settings.zh.md")
 INTRODUCTION = """\
 # Every setting
 
 Give a setting as `--set train.clip=0.5`, in Python as `set={"train.clip": 0.5}`, or in a TOML file
 with `--config`. The headings name the table that a setting belongs to: `clip` under `train` is
-`train.clip`. A decoder has the tables of an encoder; right under `model`, their settings hold for
-every stack of the job: `model.dim=64`, `model.position=alibi`. `none` stands for no value.
-[training.md](../guides/training.md) explains the important settings; how long a run trains and
-what a job sets otherwise is [at the end](#how-long-a-run-trains). `make docs` writes this page from
-the records in `src/glassformer/config/` and from those of the jobs.
+`train.clip`. A decoder has the tables of an encoder. A setting of a stack written right under
+`model` holds for every stack of the job: `model.dim=64`, `model.position=alibi`. `none` stands for
+no value. [From raw files to a model](../guides/training.md) explains the important settings. How
+long a run trains, and which defaults differ between jobs, is [at the end](#how-long-a-run-trains).
+
+This page is generated from the code (`make docs`).
 """
-COLUMNS = "| setting | default | what it does |\n|---|---|---|"
-LENGTHS = f"""\
+LENGTHS = """\
 ## How long a run trains
 
 With none of `train.steps`, `train.epochs`, `train.time` and `train.flops`, a run trains for this
-many epochs, or for {FEWEST_STEPS} steps if that is more. A classifier of {FEWEST:,} texts or more
+many epochs, or for {least} steps if that is more. A classifier of {rows:,} texts or more
 [on a CPU](../guides/classifying.md#what-is-trained) trains for its epochs in any case.
-
-| job | what | epochs |
-|---|---|---|"""
-OTHERWISE = (
-    "## What jobs set otherwise\n\n| job | setting | on a CPU | on a GPU |\n|---|---|---|---|"
-)
+"""
 MEANING = re.compile(r"^    (\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
-DOCUMENT = re.compile(r"\bdocs/([\w-]+/([\w-]+\.md))")
+DOCUMENT = re.compile(r"\bdocs/([\w-]+/([\w.-]+\.md))")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Language:
+    """What a page says that is in no docstring, and translations of what is in them.
+
+    Attributes:
+        run: The heading of the settings that are in no table.
+        jobs: What follows the names of tables that only some jobs have.
+        both: What stands before the last of several jobs.
+        required: The default of a setting that has none.
+        translations: By English text; none on the page in English.
+    """
+
+    introduction: str
+    run: str
+    jobs: str
+    comma: str
+    both: str
+    required: str
+    columns: Sequence[str]
+    lengths: str
+    length_columns: Sequence[str]
+    otherwise: str
+    job_columns: Sequence[str]
+    translations: Mapping[str, str] | None = None
+
+    def say(self, text: str) -> str:
+        """A text of a docstring in this language."""
+        if self.translations is None:
+            return text
+        if text not in self.translations:
+            raise ValueError(f"site/settings.zh.toml: translate {text!r}")
+        return self.translations[text]
+
+    def listed(self, names: list[str]) -> str:
+        """Names as a sentence has them."""
+        return self.both.join(filter(None, [self.comma.join(names[:-1]), names[-1]]))
+
+
+ENGLISH = Language(
+    introduction=INTRODUCTION,
+    run="The run",
+    jobs=" of {}",
+    comma=", ",
+    both=" and ",
+    required="required",
+    columns=("setting", "default", "what it does"),
+    lengths=LENGTHS,
+    length_columns=("job", "what", "epochs"),
+    otherwise="Defaults of the jobs",
+    job_columns=("job", "setting", "on a CPU", "on a GPU"),
+)
+
+
+def chinese() -> Language:
+    """The page in Chinese."""
+    found = tomllib.loads((HERE / "settings.zh.toml").read_text(encoding="utf-8"))
+    return Language(**found["page"], translations=found["texts"])
 
 
 @dataclass
@@ -69,21 +129,45 @@ class Table:
     names: list[str] = field(default_factory=list)
     jobs: list[str] = field(default_factory=list)
 
-    @property
-    def heading(self) -> str:
+    def heading(self, language: Language) -> str:
         """Its names; and its jobs, unless every job has it."""
-        names = ", ".join(f"`{name}`" for name in self.names if name) or "The run"
+        names = language.comma.join(f"`{name}`" for name in self.names if name) or language.run
         everywhere = not all(name.startswith("task") for name in self.names)
-        return names if everywhere else f"{names} of {listed(self.jobs)}"
+        return names if everywhere else names + language.jobs.format(language.listed(self.jobs))
 
 
-def settings_page() -> str:
+def settings_page(language: Language = ENGLISH) -> str:
     """The whole page."""
-    sections = [section(table) for table in tables()]
-    lengths = "\n".join([LENGTHS, *(f"| {job} | {what} | {n:g} |" for job, what, n in epochs())])
+    sections = [section(table, language) for table in tables()]
     rows = [row for job in BUILT_IN for row in otherwise(job)]
-    parts = [INTRODUCTION.strip(), *sections, lengths, "\n".join([OTHERWISE, *rows])]
+    lengths = [header(language.length_columns)]
+    lengths += [f"| {job} | {language.say(what)} | {count:g} |" for job, what, count in epochs()]
+    last = [f"## {language.otherwise}", "", header(language.job_columns), *rows]
+    parts = [
+        language.introduction.strip(),
+        *sections,
+        language.lengths.format(least=FEWEST_STEPS, rows=FEWEST).strip(),
+        "\n".join(lengths),
+        "\n".join(last),
+    ]
     return "\n\n".join(parts) + "\n"
+
+
+def chinese_settings_page() -> str:
+    """The whole page in Chinese."""
+    language = chinese()
+    left_over = {*(language.translations or {})} - {*texts()}
+    if left_over:
+        raise ValueError(f"site/settings.zh.toml: no docstring says {min(left_over)!r} any more")
+    return settings_page(language)
+
+
+def texts() -> Iterator[str]:
+    """Every text of the page that has a translation."""
+    for table in tables():
+        yield from summary_of(table)
+        yield from (said(table.record, one.name) for one in own_settings(table.record))
+    yield from (what for _, what, _ in epochs())
 
 
 def tables() -> list[Table]:
@@ -115,30 +199,57 @@ def nested(record: type) -> dict[str, type]:
     return {name: one for name, parts in kinds.items() for one in parts if is_dataclass(one)}
 
 
-def section(table: Table) -> str:
+def section(table: Table, language: Language) -> str:
     """A table with a row for each setting of a record."""
-    record = table.record
-    left_out = {*nested(record), *(("task", *FACTS) if record is Config else ())}
-    own = [one for one in fields(record) if one.name not in left_out]
     rows = [
-        f"| `{one.name}` | {written(default(one))} | {meaning(record, one.name)} |" for one in own
+        f"| `{one.name}` | {shown(default(one), language)} | "
+        f"{meaning(table.record, one.name, language)} |"
+        for one in own_settings(table.record)
     ]
-    summary = [] if {*table.names} & {"", "task"} else [(getdoc(record) or "").split("\n\n")[0], ""]
-    return "\n".join([f"## {table.heading}", "", *summary, COLUMNS, *rows])
+    summary = [line for text in summary_of(table) for line in (language.say(text), "")]
+    heading = f"## {table.heading(language)}"
+    return "\n".join([heading, "", *summary, header(language.columns), *rows])
 
 
-def meaning(record: type, name: str) -> str:
-    """What a setting means, from the docstring of its record or of one that this extends."""
+def header(columns: Sequence[str]) -> str:
+    """The head of a table."""
+    return f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}"
+
+
+def own_settings(record: type) -> list["Field[Any]"]:
+    """The settings of a record that are no records."""
+    left_out = {*nested(record), *(("task", *FACTS) if record is Config else ())}
+    return [one for one in fields(record) if one.name not in left_out]
+
+
+def summary_of(table: Table) -> list[str]:
+    """What a record is, in a sentence; nothing for the run and for a job, whose names say it."""
+    of_itself = {*table.names} & {"", "task"}
+    return [] if of_itself else [(getdoc(table.record) or "").split("\n\n")[0]]
+
+
+def meaning(record: type, name: str, language: Language = ENGLISH) -> str:
+    """What a setting means, with links."""
+    return DOCUMENT.sub(r"[\2](../\1)", language.say(said(record, name)))
+
+
+def said(record: type, name: str) -> str:
+    """What the docstring of a record, or of one that it extends, says about a setting."""
     for kind in record.__mro__:
         found = dict(MEANING.findall(getdoc(kind) or ""))
         if name in found:
-            return DOCUMENT.sub(r"[\2](../\1)", " ".join(found[name].split()))
+            return " ".join(found[name].split())
     raise ValueError(f"say what {name} means in the Args of {record.__name__}")
 
 
 def default(one: "Field[Any]") -> Any:
     """The default of a field; MISSING where it has none."""
     return one.default if one.default_factory is MISSING else one.default_factory()
+
+
+def shown(value: Any, language: Language = ENGLISH) -> str:
+    """A default, as code."""
+    return language.required if value is MISSING else f"`{written(value)}`"
 
 
 def written(value: Any) -> str:
@@ -187,7 +298,7 @@ def otherwise(job: str) -> Iterator[str]:
         general = usual[setting.replace("model.decoder.", "model.encoder.")]
         values = [found.get(setting, general) for found in (cpu, gpu)]
         if values != [general, general]:
-            yield f"| {job} | `{setting}` | {' | '.join(map(written, values))} |"
+            yield f"| {job} | `{setting}` | {' | '.join(map(shown, values))} |"
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -198,8 +309,3 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
             flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
         )
     return found
-
-
-def listed(names: list[str]) -> str:
-    """Names as a sentence has them."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

@@ -6,7 +6,15 @@ from pathlib import Path
 from typing import get_args, get_type_hints
 
 import pytest
-from settings import flat, meaning, settings_page, written
+from settings import (
+    chinese,
+    chinese_settings_page,
+    flat,
+    meaning,
+    settings_page,
+    texts,
+    written,
+)
 from typer.main import get_command
 
 from glassformer.cli.app import app
@@ -32,6 +40,7 @@ from glassformer.config.training import (
     OPTIMISER_NAMES,
     PRECISION_NAMES,
     SCHEDULE_NAMES,
+    TrainConfig,
 )
 from glassformer.runs.request import FACTS
 from glassformer.tasks import BUILT_IN, JOBS
@@ -99,10 +108,12 @@ def listed(job):
     for section in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]:
         heading, rows = section.split("\n", 1)
         jobs = re.findall(r"\w+", heading.partition(" of ")[2])
-        if heading.startswith("What jobs") or (jobs and job not in jobs):
+        if heading.startswith("Defaults of") or (jobs and job not in jobs):
             continue
         for table in re.findall("`([^`]*)`", heading) or [""]:
-            for name, default in re.findall(r"^\| `(\w+)` \| (.*?) \|", rows, flags=re.MULTILINE):
+            for name, default in re.findall(
+                r"^\| `(\w+)` \| `?(.*?)`? \|", rows, flags=re.MULTILINE
+            ):
                 found[f"{table}.{name}".lstrip(".")] = default
     return found
 
@@ -114,6 +125,35 @@ def encoders(names):
 
 def test_the_page_is_what_the_records_say():
     assert settings_page() == PAGE, "make docs writes it anew"
+
+
+def test_the_page_in_chinese_has_every_setting_as_it_is_now():
+    page = (DOCS / "reference" / "settings.zh.md").read_text(encoding="utf-8")
+    assert chinese_settings_page() == page, "make docs writes it anew"
+    names = r"^\| `(\w+)` \|"
+    assert re.findall(names, page, flags=re.MULTILINE) == re.findall(
+        names, PAGE, flags=re.MULTILINE
+    )
+
+
+def test_a_text_that_has_changed_must_be_translated_anew(monkeypatch):
+    translations = chinese().translations
+    assert {*translations} == {*texts()}
+    words = [text for text in translations.values() if not re.fullmatch(r"`[^`]+`", text)]
+    assert all(re.search(r"[\u4e00-\u9fff]", text) for text in words)
+    monkeypatch.setattr(TrainConfig, "__doc__", TrainConfig.__doc__.replace("Largest", "Greatest"))
+    with pytest.raises(ValueError, match="no docstring says 'Largest gradient norm"):
+        chinese_settings_page()
+    with pytest.raises(ValueError, match="translate 'Greatest gradient norm"):
+        settings_page(chinese())
+
+
+def test_a_translation_keeps_all_code_and_years():
+    for english, text in chinese().translations.items():
+        code = {*re.findall(r"`[^`]+`", english)}
+        assert code <= {*re.findall(r"`[^`]+`", text)}, english
+        years = {*re.findall(r"\b(?:19|20)\d\d\b", english)}
+        assert years <= {*re.findall(r"(?:19|20)\d\d", text)}, english
 
 
 @dataclass
@@ -168,7 +208,7 @@ def test_what_a_job_sets_otherwise_is_listed(job):
         for name in here.keys() | there.keys()
     }
     other = {n: pair for n, pair in both.items() if pair != (usual[n], usual[n])}
-    rows = re.findall(rf"^\| {job} \| `(.*?)` \| (.*?) \| (.*?) \|", PAGE, flags=re.MULTILINE)
+    rows = re.findall(rf"^\| {job} \| `(.*?)` \| `(.*?)` \| `(.*?)` \|", PAGE, flags=re.MULTILINE)
     assert {name: (a, b) for name, a, b in rows} == {
         name: tuple(map(written, pair)) for name, pair in other.items()
     }

@@ -125,12 +125,14 @@ def test_make_docs_writes_what_has_changed_and_fails_once(tmp_path, monkeypatch,
     page.write_text("old", encoding="utf-8")
     monkeypatch.setattr(docs, "ROOT", tmp_path)
     monkeypatch.setattr(docs, "SETTINGS", page)
+    monkeypatch.setattr(docs, "CHINESE_SETTINGS", tmp_path / "settings.zh.md")
     monkeypatch.setattr(docs, "COMMANDS", tmp_path / "commands.md")
     monkeypatch.setattr(docs, "RESULTS", tmp_path / "results.md")
     monkeypatch.setattr(docs, "chapters", list)
     assert docs.main([]) == 1
     assert (
-        "changed: commands.md\nchanged: results.md\nchanged: settings.md" in capsys.readouterr().out
+        "changed: commands.md\nchanged: results.md\nchanged: settings.md\nchanged: settings.zh.md\n"
+        in capsys.readouterr().out
     )
     assert page.read_text(encoding="utf-8").startswith("# Every setting\n")
     assert docs.main([]) == 0

@@ -14,12 +14,12 @@ class TokenizerConfig:
     """How text is tokenised.
 
     Args:
-        kind: `bytes`, `characters`, `words`, `bpe` or `unigram`; `auto` chooses by the training
-            texts and stores its choice.
-        vocabulary: Most tokens to learn, special ones included.
-        lowercase: Whether texts are lowercased first; none lowercases words only.
-        simplified: Whether traditional Chinese is read as simplified.
-        dropout: Share of the BPE merges that is dropped in training.
+        kind: Kind of token: `bytes`, `characters`, `words`, `bpe` or `unigram`; `auto` chooses by
+            the training texts and stores its choice.
+        vocabulary: Largest number of tokens to learn, special ones included.
+        lowercase: Whether texts are lowercased first; none does so for `words` only.
+        simplified: Whether traditional Chinese characters are converted to simplified ones.
+        dropout: Share of the BPE merges dropped in training.
     """
 
     HOME: ClassVar[str] = "data.tokenizer."
@@ -46,27 +46,29 @@ class DataConfig:
     """Files, columns, splits and batches.
 
     Args:
-        files: Training data: paths or names of the catalog; splits not given are held out of them.
+        files: Training data: paths, or names in the catalog. Splits that are not given are held out
+            of them.
         valid: Validation data.
         test: Test data.
-        unlabelled: Data without labels, which pretraining reads as well.
-        columns: Columns by role, where they should not be guessed.
+        unlabelled: Data without labels, for pretraining and for `train.regularise`.
+        columns: Columns by role, where they should not be detected.
         header: Whether the first row of a text table names its columns; none decides by its cells.
         group: Rows with the same value in this column stay in one split.
         encoding: Encoding of text without a byte order mark; none for UTF-8.
-        valid_share: Share held out for validation if no validation data are given.
-        test_share: Share held out for the test if no test data are given.
-        stratify: Whether each split gets its share of every label where nothing groups the rows,
-            or, where rows have a time, the last ones of every user; false goes by the hash of a row
-            alone, so that more rows do not move the others.
-        together: Whether rows that share an answer which could be learned by heart, such as a
-            transcript, stay in one split, unless there are few different ones.
-        token_dropout: Share of the tokens hidden at random during training.
+        valid_share: Share of the rows held out for validation if no validation data are given.
+        test_share: Share of the rows held out for the test if no test data are given.
+        stratify: Whether splits are stratified by label, if rows have no groups; for rows with
+            users and times, whether the last rows of every user are held out. `false` splits by a
+            hash of each row alone, so that adding rows never moves others to another split.
+        together: Whether rows that share a transcript, or another answer that can be memorised,
+            stay in one split; ignored if only a few different ones occur.
+        token_dropout: Share of the tokens hidden at random in training.
         batch_tokens: Tokens in one batch, padding included.
-        by_length: Whether rows of similar length share a batch, which saves padding; false mixes
-            all lengths, for rows whose length says much about their answer.
-        form: `packed` or `padded` batches; `auto` packs where that pays.
-        workers: Threads that prepare batches in advance.
+        by_length: Whether batches consist of rows of similar length, which saves padding; `false`
+            mixes all lengths, for data where the length of a row reveals much about its answer.
+        form: Form of a batch: `packed` (rows end to end), `padded`, or `auto`, which packs where
+            that pays.
+        workers: Number of threads that prepare batches in advance.
     """
 
     files: tuple[str, ...] = ()

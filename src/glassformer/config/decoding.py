@@ -19,13 +19,16 @@ class SampleConfig:
     """Filters for sampling, in the order in which they are applied.
 
     Args:
-        temperature: Above 1 more random, below 1 less.
-        top_k: Only the k likeliest tokens; 0 for all.
-        top_p: Only the likeliest tokens that together reach this share. Holtzman et al., 2019.
-        min_p: Only tokens at least this share as likely as the likeliest. Nguyen et al., 2024.
-        typical: Only tokens of typical information content, up to this share. Meister et al., 2022.
-        seed: Seed of the first row; row r uses seed + r, unless given its own. In a language model,
-            the seed and the prompt give that of each prompt.
+        temperature: Above 1, samples are more random; below 1, less.
+        top_k: Sample from the k likeliest tokens only; 0 for all.
+        top_p: Sample from the likeliest tokens only, as many as are needed to reach this
+            probability together. Holtzman et al., 2019.
+        min_p: Sample only from tokens whose probability is at least this share of the likeliest.
+            Nguyen et al., 2024.
+        typical: Sample from the tokens of most typical information content only, as many as are
+            needed to reach this probability together. Meister et al., 2022.
+        seed: Seed of the first row; row r uses seed + r, unless it has a seed of its own. In a
+            language model, the seed of a prompt depends on this seed and on the prompt.
     """
 
     temperature: float = 1.0
@@ -53,14 +56,15 @@ class BeamConfig:
     """Beam search: its width, and how scores are compared.
 
     Args:
-        width: Beams per row.
-        penalty: What a sum of log-probabilities is divided by: 1 (`none`), length^strength
-            (`average`), or ((5 + length) / 6)^strength (`gnmt`, Wu et al., 2016).
-        strength: Above 0 favours long outputs, below 0 short ones.
-        stopping: `exact` continues while a beam could still end among the best; `soon` scores each
-            as if it ended now.
-        groups: Number of groups of diverse beam search. Vijayakumar et al., 2016.
-        diversity: Penalty of a token for each beam of an earlier group that just chose it.
+        width: Number of beams per row.
+        penalty: Length penalty, by which a sum of log-probabilities is divided: 1 (`none`),
+            length^strength (`average`), or ((5 + length) / 6)^strength (`gnmt`, Wu et al., 2016).
+        strength: Strength of the length penalty: above 0 favours long outputs, below 0 short ones.
+        stopping: When the search stops: `exact` continues while a beam could still end among the
+            best; `soon` scores each beam as if it ended now.
+        groups: Number of groups in diverse beam search. Vijayakumar et al., 2016.
+        diversity: Penalty on a token for each beam of an earlier group that chose it in the same
+            step.
     """
 
     width: int = 4
@@ -95,16 +99,16 @@ class DecodeConfig:
     """How sequences are generated.
 
     Args:
-        method: `greedy`, `sample` or `beam`.
-        best: Answers per row: the best of a beam, or samples.
-        max_length: Most tokens to generate, including the end.
-        min_length: Tokens to generate before the end is allowed.
-        repetition: Above 1, a token that occurred already becomes less likely: positive scores of
-            it are divided by this, negative ones multiplied. Keskar et al., 2019. Beam search
-            multiplies its log-probability.
-        no_repeat: No n-gram of this many tokens occurs twice; 0 for no limit.
-        alternatives: For each token, the number of likeliest alternatives to report.
-        stop: Texts that end generation; with required words, only after the last of them.
+        method: Decoding method: `greedy`, `sample` or `beam`.
+        best: Number of outputs per row: the best beams, or samples.
+        max_length: Largest number of tokens to generate, the end included.
+        min_length: Number of tokens to generate before the end is allowed.
+        repetition: Above 1, tokens that already occurred become less likely: their positive scores
+            are divided by this value, their negative ones multiplied; beam search multiplies their
+            log-probabilities. Keskar et al., 2019.
+        no_repeat: Length of the n-grams, in tokens, that may not occur twice; 0 for no limit.
+        alternatives: Number of likeliest alternatives to report for each token.
+        stop: Texts that end generation; if words are required, only after the last of them.
     """
 
     method: str = "greedy"

@@ -41,20 +41,22 @@ class AttentionConfig:
     """Attention.
 
     Args:
-        kind: `softmax`, `linear` or `linformer`.
+        kind: Kind of attention: `softmax`, `linear` or `linformer`.
         heads: Number of query heads.
-        kv_heads: Number of key and value heads; none for as many as `heads`.
+        kv_heads: Number of key and value heads; none for the number of query heads.
         key_width: Width of a query and of a key; none for `dim / heads`.
         value_width: Width of a value; none for `key_width`.
-        bias: Whether the projections have a bias: all, none, or those listed, such as ["q", "k",
-            "v"].
+        bias: Which projections have a bias: all (true), none (false), or those listed, such as
+            ["q", "k", "v"].
         qk_norm: Whether queries and keys are normalised.
         scale: Factor on the product of a query and a key; none for 1/√key_width.
-        softcap: Scores stay within ± this limit, by limit * tanh(score / limit).
-        dropout: Share of the attention weights that is dropped in training.
-        window: In self-attention, only positions fewer than this many steps away are visible; 0 for
-            no limit. A list gives each layer its own, starting with the first, and is repeated.
-        summary: The number of keys the sequence is projected to (linformer).
+        softcap: Limits the scores to ± this value, by limit * tanh(score / limit); none for no
+            limit.
+        dropout: Share of the attention weights dropped in training.
+        window: In self-attention, each position sees only positions fewer than this many steps
+            away; 0 for no limit. A list holds a window for each layer, starting with the first, and
+            is repeated.
+        summary: Number of keys that a sequence is projected to (linformer).
     """
 
     HOME: ClassVar[str] = "attention."
@@ -105,11 +107,11 @@ class FeedForwardConfig:
     """The feed-forward net.
 
     Args:
-        kind: `relu`, `relu2`, `gelu`, `gelu-tanh`, `silu`, `swiglu`, `geglu`, `geglu-tanh` or
-            `convolution`.
+        kind: Activation: `relu`, `relu2`, `gelu`, `gelu-tanh` or `silu`; gated: `swiglu`, `geglu`
+            or `geglu-tanh`; or `convolution`.
         hidden: Width of the hidden layer; none for four times `dim`.
-        bias: Whether its layers have a bias.
-        dropout: Share of the hidden elements that is dropped in training.
+        bias: Whether the layers of the net have a bias.
+        dropout: Share of the hidden activations dropped in training.
     """
 
     HOME: ClassVar[str] = "feedforward."
@@ -130,10 +132,10 @@ class NormConfig:
     """The norm.
 
     Args:
-        kind: `layer`, `rms` or `batch`.
-        epsilon: Added under the root; default 1e-5 (layer, batch) or 1e-6 (rms). If given, it is
-            also that of attention.qk_norm.
-        bias: Whether a learned shift is added; default true. `rms` has none.
+        kind: Kind of norm: `layer`, `rms` or `batch`.
+        epsilon: Added under the square root; none for 1e-5 (layer, batch) or 1e-6 (rms). If given,
+            it also applies to the norms of `attention.qk_norm`.
+        bias: Whether a learned shift is added; none for true. `rms` has no shift.
     """
 
     HOME: ClassVar[str] = "norm."
@@ -159,10 +161,10 @@ class NormConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ConvolutionConfig:
-    """The convolutions inside a Conformer, Branchformer or E-Branchformer block, and a TCN's.
+    """The convolutions of a Conformer, Branchformer or E-Branchformer block, and of a TCN.
 
     Args:
-        width: Kernel size, an odd number. A TCN, for which 3 is usual, uses this setting alone.
+        width: Kernel size, an odd number; 3 is usual for a TCN, which uses only this setting.
     """
 
     HOME: ClassVar[str] = "convolution."
@@ -182,12 +184,13 @@ class ScalingConfig:
     """Scaling of rotary positions to sequences longer than in training.
 
     Args:
-        kind: `linear`, `ntk`, `yarn` or `llama3`.
-        factor: How many times longer.
-        trained_length: The length in training (yarn, llama3).
-        fast: Channel pairs with at least this many rotations within it are unchanged; default 32
-            (yarn) or 4 (llama3).
-        slow: Pairs with fewer rotations are slowed down by the full factor; default 1.
+        kind: Method: `linear`, `ntk`, `yarn` or `llama3`.
+        factor: How many times longer than in training sequences may be.
+        trained_length: Length of the sequences in training (yarn, llama3).
+        fast: Channel pairs with at least this many rotations within `trained_length` are unchanged;
+            none for 32 (yarn) or 4 (llama3).
+        slow: Channel pairs with fewer rotations than this are slowed down by the full factor; none
+            for 1 (yarn, llama3).
     """
 
     HOME: ClassVar[str] = "position.scaling."
@@ -228,16 +231,18 @@ class ScalingConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PositionConfig:
-    """The position scheme. Settings of other kinds are refused.
+    """The position scheme. Settings of another kind are refused.
 
     Args:
-        kind: `none`, `learned`, `sinusoidal`, `rotary`, `alibi`, `t5`, `shaw` or `transformer-xl`.
-        base: The slowest channel pair rotates once in about 2π base steps; default 10,000 (rotary).
+        kind: Kind of scheme: `none`, `learned`, `sinusoidal`, `rotary`, `alibi`, `t5`, `shaw` or
+            `transformer-xl`.
+        base: The slowest channel pair rotates once in about 2π · base steps; none for 10,000
+            (rotary).
         scaling: Scaling to longer sequences (rotary).
-        fraction: Share of each head's channels that are rotated; default 1 (rotary).
-        buckets: Number of distance buckets; default 32 (t5).
-        max_distance: Distances from here on share the last bucket; default 128 (t5).
-        clip: Distances from here on share one key; default 16 (shaw).
+        fraction: Share of each head's channels that is rotated; none for 1 (rotary).
+        buckets: Number of distance buckets; none for 32 (t5).
+        max_distance: Distance from which all distances share the last bucket; none for 128 (t5).
+        clip: Distance from which all distances share one key; none for 16 (shaw).
     """
 
     HOME: ClassVar[str] = "position."

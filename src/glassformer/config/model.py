@@ -33,19 +33,22 @@ DEEPEST = 10_000  # layers; more take minutes to build
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StackConfig:
-    """A stack of equal layers: `kind` attention consists of blocks, the others are baselines.
+    """A stack of identical layers: blocks with attention if `kind` is `attention`, else a baseline.
 
     Args:
-        kind: `attention`, `gru`, `lstm` or `tcn`.
-        block: `transformer`, `conformer`, `branchformer` or `e-branchformer`.
+        kind: Kind of layer: `attention`, `gru`, `lstm` or `tcn`.
+        block: Kind of block of an `attention` stack: `transformer`, `conformer`, `branchformer` or
+            `e-branchformer`.
         dim: Width of the vectors.
         depth: Number of layers.
-        order: Norms before each sublayer (`pre`), after it (`post`) or both (`sandwich`).
-        parallel: Whether the sublayers of a transformer block all read its input, side by side,
-            instead of one after the other. Wang and Komatsuzaki, "GPT-J-6B", 2021.
-        max_length: The longest sequence, for learned positions and linformer.
-        dropout: Share of the activations that is dropped in training.
-        depth_dropout: Share of the rows that skip a sublayer in training.
+        order: Where the norms stand: before each sublayer (`pre`), after it (`post`) or both
+            (`sandwich`).
+        parallel: Whether the sublayers of a transformer block run in parallel on its input, instead
+            of one after the other. Wang and Komatsuzaki, "GPT-J-6B", 2021.
+        max_length: The longest sequence, for learned positions and linformer, whose parameters
+            depend on it.
+        dropout: Share of the activations dropped in training.
+        depth_dropout: Share of the rows that skip a sublayer in training (stochastic depth).
     """
 
     kind: str = "attention"
@@ -103,24 +106,25 @@ class StackConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FrontendConfig:
-    """How samples become vectors.
+    """The frontend, which turns samples into vectors.
 
     Args:
         kind: `tokens`, `ngrams`, `subsampling`, `conv1d`, `resnet` or `patches`; or a class of your
             own as `module:Class` (docs/guides/custom-modalities.md).
         bins: Mel bins per audio frame (subsampling, conv1d, resnet).
-        factor: Frames per vector, a power of two (subsampling, conv1d, resnet).
+        factor: Number of frames that become one vector, a power of two (subsampling, conv1d,
+            resnet).
         hidden: Inner width (conv1d, resnet).
-        channels: Channels of an image (patches), or of a sequence (your own).
+        channels: Channels of an image (patches), or of a sequence (a frontend of your own).
         patch: Side of a square patch of an image (patches).
         height: Height of an image in pixels (patches).
         width: Width of an image in pixels (patches).
-        position: `learned` (a vector for every patch) or `sinusoidal` (waves of its row and of its
-            column) (patches).
+        position: Positions of the patches: `learned` (a vector for each) or `sinusoidal` (waves
+            along rows and columns) (patches).
         grams: The longest n-gram, in tokens (ngrams).
-        buckets: Number of vectors that the n-grams share (ngrams).
-        word_grams: The longest n-gram, in words, for every second member of an ensemble, which
-            reads the words of what the others read by characters; 0 if all members read the same
+        buckets: Number of vectors that n-grams are hashed to (ngrams).
+        word_grams: The longest n-gram, in words, of every second member of an ensemble, which then
+            uses words where the others use characters; 0 if all members use the same tokens
             (ngrams).
     """
 
@@ -162,15 +166,16 @@ class ModelConfig:
     """A model: an encoder, a decoder, or both, with its frontend and output layer.
 
     Args:
-        pool: `mean`, `max`, `first` or `attention`: how a classifier pools a sequence into one
-            vector.
-        members: Number of equal networks that a classifier consists of; their mean is its answer.
-        ngrams: `auto`, `no` or `yes`: whether a classifier of texts has a linear model of n-grams
-            as a second part; `auto` decides by the validation rows.
+        pool: How a classifier pools a sequence into one vector: `mean`, `max`, `first` or
+            `attention`.
+        members: Number of identically shaped networks in a classifier, whose outputs are averaged.
+        ngrams: Whether a text classifier also has a linear model of n-grams: `auto`, `no` or `yes`;
+            `auto` decides by the validation rows.
         scale: Whether embeddings are multiplied by the square root of their width.
-        softcap: Scores of tokens stay within ± this limit, by limit * tanh(score / limit).
+        softcap: Limits the scores of tokens to ± this value, by limit * tanh(score / limit); none
+            for no limit.
         tie: Whether the output layer shares the weights of the output embedding.
-        share: Whether encoder and decoder share one embedding (one vocabulary).
+        share: Whether encoder and decoder share one embedding, and thus one vocabulary.
     """
 
     frontend: FrontendConfig = field(default_factory=FrontendConfig)

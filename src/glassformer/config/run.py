@@ -22,13 +22,13 @@ class Config:
 
     Args:
         task: The job's own settings, a record declared by the job.
-        seed: Random seed.
+        seed: Seed of every random choice.
         origin: The run it was initialised from.
         own_model: The name of a model that was given in Python.
-        pretrain: `no`, `auto` (a trial decides) or `yes`: whether to pretrain on the same texts
-            first. `classify` starts with `auto`.
+        pretrain: Whether to pretrain on the same texts first: `no`, `yes`, or `auto`, which decides
+            by a short trial. `classify` starts with `auto`.
         curve: Whether to add a learning curve to the report.
-        baseline: Whether the report shows a simple baseline, trained on the same rows.
+        baseline: Whether the report has a simple baseline, trained on the same rows.
         version: Of the program that wrote it.
     """
 

@@ -24,15 +24,15 @@ class OptimiserConfig:
     """The optimiser.
 
     Args:
-        kind: `adamw`, or `muon` for the matrices inside blocks and AdamW for the rest.
-        lr: The highest learning rate, reached after the warm-up.
-        weight_decay: Weight decay of matrices.
-        beta1: Decay of the mean of the gradients.
-        beta2: Decay of the mean of their squares.
-        schedule: `cosine`, `linear`, `inverse-root` or `constant`: how the learning rate goes on
-            after the warm-up.
-        warmup: Share of the steps in which it rises from zero.
-        floor: Share of the highest learning rate at which `cosine` and `linear` end.
+        kind: `adamw`, or `muon` for the matrices inside blocks with AdamW for all other weights.
+        lr: The highest learning rate, reached at the end of the warm-up.
+        weight_decay: Weight decay, applied to matrices only.
+        beta1: Decay of the running mean of the gradients.
+        beta2: Decay of the running mean of the squared gradients.
+        schedule: Course of the learning rate after the warm-up: `cosine`, `linear`, `inverse-root`
+            or `constant`.
+        warmup: Share of the steps during which the learning rate rises from zero.
+        floor: Learning rate at the end of `cosine` and `linear`, as a share of the highest.
     """
 
     kind: str = "adamw"
@@ -58,9 +58,9 @@ class VirtualAdversaryConfig:
     """Virtual adversarial training. Miyato et al., 2016.
 
     Args:
-        weight: Weight of its loss; 0 disables it.
+        weight: Weight of this loss; 0 turns it off.
         distance: Norm of the noise, relative to the vectors it is added to.
-        probe: Norm of the probe that finds the worst direction, also relative.
+        probe: Norm of the probe that finds the worst direction, relative to the same vectors.
     """
 
     weight: float = 0.0
@@ -75,10 +75,11 @@ class VirtualAdversaryConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RegulariserConfig:
-    """Regularisation against overfitting, for any job.
+    """Regularisation against overfitting, for every job.
 
     Args:
-        r_drop: Weight of the divergence of two passes with different dropout. Liang et al., 2021.
+        r_drop: Weight of the divergence between two passes with different dropout (R-Drop); 0 turns
+            it off. Liang et al., 2021.
     """
 
     r_drop: float = 0.0
@@ -90,36 +91,39 @@ class RegulariserConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrainConfig:
-    """The length of training, its stability, and which checkpoints are kept.
+    """The length of training, its stability, and the checkpoints that are kept.
 
     Args:
-        steps: Length of training in steps; one of `steps`, `epochs`, `time` and `flops`.
-        epochs: Length of training in epochs.
-        time: Seconds for the whole run, its report included; becomes a number of steps, which
-            follows the clock while training runs.
-        flops: Length of training in floating-point operations of all steps; becomes a number of
-            steps at the start.
-        accumulate: Batches per step.
-        clip: Largest gradient norm; 0 for no clipping.
-        ema: Decay of an exponential average of the weights, used instead of the last ones.
-        average: Use the mean of this many best checkpoints, if that is better than the best.
-        save_every: Steps between checkpoints; none saves at each validation.
-        validate_every: Steps between validations; none for up to ten in a run.
-        validate_rows: Rows to validate on; none for all, or a fixed sample if all would take more
-            than a tenth of the time.
+        steps: Length of training in steps. Give one of `steps`, `epochs`, `time` and `flops`, or
+            none for the usual epochs of the job.
+        epochs: Length of training in passes over the training rows.
+        time: Seconds for the whole run, report included. They become a number of steps, which is
+            adjusted to the clock during training.
+        flops: Length of training in floating-point operations, over all steps. They become a number
+            of steps at the start.
+        accumulate: Number of batches per step (gradient accumulation).
+        clip: Largest gradient norm, to which longer gradients are scaled down; 0 for no clipping.
+        ema: Decay of an exponential moving average of the weights, which is used instead of the
+            last weights; 0 for none.
+        average: Number of best checkpoints whose mean is used if it scores better than the best
+            one.
+        save_every: Steps between checkpoints; none for a checkpoint at each validation.
+        validate_every: Steps between validations; none for up to ten validations in a run.
+        validate_rows: Number of rows to validate on; none for all, or for a fixed sample if all
+            would take more than a tenth of the time.
         log_every: Steps between two lines of the log.
-        patience: Stop after so many validations without improvement; none for never.
-        weights: Which weights are used in the end: `best`, of the best validation, or `last`, where
-            a few validation rows tell less than training to the end.
-        keep: How many of the best checkpoints are kept.
-        freeze: Freeze parameters whose names start with these prefixes.
-        refit: Train again on the training and validation rows together, for as many epochs as the
-            weights that are used; without test rows, which then give the scores, it is left out.
-            `none` lets n-grams alone, which are quickly fitted, learn the validation rows; `false`
+        patience: Stop after this many validations without improvement; none for never.
+        weights: Which weights the run ends with: `best` (of the best validation) or `last` (the
+            final ones, better if the validation rows are too few to choose by).
+        keep: Number of best checkpoints that are kept.
+        freeze: Prefixes of parameter names; parameters that start with one are not trained.
+        refit: Whether to train again on the training and validation rows together, for as many
+            epochs as the chosen weights took; without test rows, the validation rows give the
+            scores, and this is skipped. `none` refits only n-grams, which is quick; `false` refits
             nothing.
-        recompute: Recompute the activations inside blocks in the backward pass: less memory, about
-            a third more time.
-        shard: Shard the model over the processes, for one that fits no single device.
+        recompute: Whether to recompute the activations inside blocks in the backward pass, which
+            saves memory and takes about a third more time.
+        shard: Whether to shard the model over the processes, for a model too large for one device.
     """
 
     steps: int | None = None
@@ -176,13 +180,13 @@ class MachineConfig:
     """The device and precision.
 
     Args:
-        device: `auto`, `cpu`, `cuda` or `mps`; `auto` takes the best available.
-        precision: `auto`, `fp32` or `bf16`; `auto` takes bf16 where it works and is faster.
-        compile: `auto`, `true` or `false`: whether steps are compiled, and on a GPU captured as
-            CUDA graphs; `auto` captures on a GPU, and compiles if the run is long enough for it to
-            pay.
-        deterministic: Whether a GPU must give bit-identical results; a CPU does anyway.
-        threads: Threads of one process; none leaves it to PyTorch.
+        device: `auto`, `cpu`, `cuda` or `mps`; `auto` uses the best that is available.
+        precision: `auto`, `fp32` or `bf16`; `auto` uses bf16 where it works and is faster.
+        compile: Whether steps are compiled, and on a GPU captured as CUDA graphs: `auto`, `true` or
+            `false`; `auto` captures on a GPU, and compiles if the run is long enough for it to pay.
+        deterministic: Whether results on a GPU must be bit-identical between runs; on a CPU they
+            always are.
+        threads: Threads per process; none leaves the choice to PyTorch.
     """
 
     device: str = "auto"

@@ -15,18 +15,20 @@ class ClassifyConfig(SoundConfig):
     """Settings of the job, besides those of recordings.
 
     Args:
-        max_length: Maximum number of tokens that are read at once.
-        long: `head`, `tail`, `both` (ends) or `windows`: which part of a longer text is read; of a
-            recording longer than `max_seconds`, its beginning is.
-        vectors: `random` or `ppmi`: whether vectors of tokens start at random, or from how often
-            tokens occur near each other in the training texts.
-        separator: What separates several labels in one field; implies multi_label.
-        multi_label: Whether a row has any number of labels; implied by lists in the data.
-        threshold: From which probability on a label is predicted, if a row may have several; by
-            default, what suits the validation rows.
-        class_weights: Whether rows are weighted so that all labels have the same total weight.
-        label_smoothing: Share of the target that is spread over all labels.
-        rarest: Labels with fewer rows are refused: they cannot be both trained on and scored.
+        max_length: Largest number of tokens of a text that are encoded at once.
+        long: Which part of a text longer than `max_length` is used: `head`, `tail`, `both` (ends)
+            or `windows` (all of it, part by part).
+        vectors: Start of the token vectors: `random`, or `ppmi`, by how often tokens occur near
+            each other in the training texts.
+        separator: What separates several labels in one field; none detects it. Implies
+            `multi_label`.
+        multi_label: Whether a row may have any number of labels; none decides by the data.
+        threshold: Probability from which a label is predicted, if rows may have several; none for
+            the one that suits the validation rows best.
+        class_weights: Whether rows are weighted so that every label has the same total weight.
+        label_smoothing: Share of the target that is spread evenly over all labels.
+        rarest: Smallest number of rows of a label; rarer labels are refused, because they cannot be
+            both trained on and scored.
     """
 
     max_length: int = 256

@@ -14,10 +14,10 @@ class GenerateConfig:
     """Settings of the job.
 
     Args:
-        max_length: Tokens in a window: how far the model looks back in training.
-        stride: Steps between two windows in evaluation, where each token but the first ones of a
-            text sees at least `max_length - stride` before it; half a window by default.
-        label_smoothing: Share of the target that is spread over all tokens.
+        max_length: Number of tokens in a window, the longest context in training.
+        stride: Steps between two windows in evaluation, where every token after the first window
+            sees at least `max_length - stride` tokens before it; none for half a window.
+        label_smoothing: Share of the target that is spread evenly over all tokens.
         decode: Decoding settings, for predictions.
     """
 

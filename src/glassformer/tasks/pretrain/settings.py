@@ -11,7 +11,7 @@ class PretrainConfig:
     """Settings of the job.
 
     Args:
-        max_length: Maximum number of tokens that are read at once.
+        max_length: Largest number of tokens of a text that are encoded at once.
         masked: Share of the words that are masked.
     """
 

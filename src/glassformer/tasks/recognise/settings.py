@@ -10,16 +10,16 @@ HALF_TURN = 180  # degrees
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ImageAugmentConfig:
-    """What training changes in each image, anew in every epoch.
+    """How images are changed in training, anew in each epoch.
 
     Args:
-        crop: Images are moved by up to this share of their longer side; the border is repeated.
-        flip: Whether half of the images are mirrored; letters and digits should not be.
-        erase: Share of images in which a rectangle is replaced by noise.
-        mixup: Each image is mixed with another, and so are their labels; the share is drawn from
+        crop: Largest shift, as a share of the longer side; the border is repeated.
+        flip: Whether half of the images are mirrored; unsuitable for letters and digits.
+        erase: Share of the images in which a rectangle is replaced by noise.
+        mixup: Each image and its labels are mixed with another, in a proportion drawn from
             Beta(mixup, mixup); 0 for none, 0.2 is usual.
-        rotate: Images are turned by up to so many degrees, either way.
-        zoom: Images are scaled up or down by up to this share.
+        rotate: Largest rotation, either way, in degrees.
+        zoom: Largest change of scale, up or down, as a share.
     """
 
     crop: float = 0.125
@@ -48,21 +48,23 @@ class RecogniseConfig:
     """Settings of the job.
 
     Args:
-        height: Height to which images are scaled, in pixels; by default the median of the training
+        height: Height to which images are scaled, in pixels; none for the median of the training
             images.
-        width: Width to which images are scaled, in pixels; by default the median of the training
+        width: Width to which images are scaled, in pixels; none for the median of the training
             images.
-        largest: The longer side of that median, at most.
-        channels: 1 for grey, 3 for colours; by default 3 if an image has colours.
-        patch: Side of a square patch in pixels; by default about an eighth of the longer side, 2 at
-            least.
-        separator: What separates several labels in one field; implies `multi_label`.
-        multi_label: Whether an image has any number of labels; implied by lists in the data.
-        threshold: From which probability on a label is predicted, if a row may have several; by
-            default, what suits the validation rows.
-        class_weights: Whether rows are weighted so that all labels have the same total weight.
-        label_smoothing: Share of the target that is spread over all labels.
-        rarest: Labels with fewer rows are refused: they cannot be both trained on and scored.
+        largest: Largest longer side, in pixels, if the size is taken from the median.
+        channels: 1 for grey, 3 for colour; none for 3 if any image has colours.
+        patch: Side of a square patch, in pixels; none for about an eighth of the longer side, at
+            least 2.
+        separator: What separates several labels in one field; none detects it. Implies
+            `multi_label`.
+        multi_label: Whether an image may have any number of labels; none decides by the data.
+        threshold: Probability from which a label is predicted, if images may have several; none for
+            the one that suits the validation rows best.
+        class_weights: Whether rows are weighted so that every label has the same total weight.
+        label_smoothing: Share of the target that is spread evenly over all labels.
+        rarest: Smallest number of rows of a label; rarer labels are refused, because they cannot be
+            both trained on and scored.
     """
 
     height: int | None = None

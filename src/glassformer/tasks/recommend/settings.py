@@ -20,18 +20,18 @@ class RecommendConfig:
 
     Args:
         method: `factors` (a vector and a bias for each user and item; Koren et al., 2009) or
-            `sasrec` (a decoder that reads the user's items in order; Kang and McAuley, 2018).
-        feedback: `explicit` (ratings are predicted) or `implicit` (only which items a user takes);
-            `auto` goes by the data.
+            `sasrec` (a decoder over a user's items in order; Kang and McAuley, 2018).
+        feedback: `explicit` (ratings are predicted) or `implicit` (only which items a user
+            chooses); `auto` decides by the data.
         features: Width of the vectors (factors).
         penalty: Weight of the squared norms of the vectors and biases of each row (factors).
-        loss: `softmax` over the item and some others, or `bpr`, each against the item in pairs
-            (Rendle et al., 2009): how implicit feedback is learned (factors).
-        negatives: Other items drawn for each item of implicit feedback (factors).
-        lowest: The lowest rating there can be; by default that of the training rows.
-        highest: The highest rating there can be; by default that of the training rows.
-        liked: The rating from which an item counts as liked; by default the mean rating.
-        max_length: The most recent items of a user that are read (sasrec).
+        loss: Loss of implicit feedback: `softmax` over the item and the drawn others, or `bpr`,
+            which compares the item with each of them (Rendle et al., 2009) (factors).
+        negatives: Number of other items drawn for each item of implicit feedback (factors).
+        lowest: Lowest possible rating; none for the lowest in the training rows.
+        highest: Highest possible rating; none for the highest in the training rows.
+        liked: Rating from which an item counts as liked; none for the mean rating.
+        max_length: Number of a user's most recent items that are used (sasrec).
     """
 
     method: str = "factors"

@@ -15,13 +15,13 @@ WINDOWS = (25, 1000)  # milliseconds
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MaskingConfig:
-    """SpecAugment: what of the features is hidden while training. Park et al., 2019.
+    """SpecAugment: which parts of the features are hidden in training. Park et al., 2019.
 
     Args:
-        frequencies: How many bands of neighbouring mel bins.
-        bins: The width of a band, at most.
-        times: How many stretches of time.
-        share: The length of a stretch, at most, as a share of the recording.
+        frequencies: Number of bands of neighbouring mel bins that are hidden.
+        bins: Largest width of a band, in bins.
+        times: Number of stretches of time that are hidden.
+        share: Largest length of a stretch, as a share of the recording.
     """
 
     frequencies: int = 2
@@ -39,12 +39,12 @@ class MaskingConfig:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AugmentConfig:
-    """How recordings are changed while training, anew in each epoch.
+    """How recordings are changed in training, anew in each epoch.
 
     Args:
-        speeds: Speeds at which they are played, such as 0.9, 1 and 1.1. Ko et al., 2015.
-        volume: Decibels by which they are made louder or quieter, at most.
-        noise: The lowest and the highest signal-to-noise ratio of white noise, in decibels.
+        speeds: Speeds at which recordings are played, such as 0.9, 1 and 1.1. Ko et al., 2015.
+        volume: Largest change of volume, up or down, in decibels.
+        noise: Lowest and highest signal-to-noise ratio of added white noise, in decibels.
     """
 
     speeds: tuple[float, ...] = ()
@@ -87,18 +87,19 @@ class SoundConfig:
     """How recordings are read, and how they are changed while training.
 
     Args:
-        rate: Samples a second; recordings of another rate are resampled.
+        rate: Samples per second; recordings at another rate are resampled.
         features: `mel` (log-mel energies), `mfcc` (cepstral coefficients) or `tone` (log energies
-            around the loudest pitch of a recording), `model.frontend.bins` a frame.
-        window: Milliseconds of sound in a frame, of which there are a hundred a second; longer ones
-            tell pitches apart, and from noise, but not when they change.
-        normalise: `all` or `recording`: by the mean and variance of all training recordings, or of
-            each.
-        store: `features` or `waveforms`: what a run stores; `auto` stores waveforms if
-            `task.augment` makes too many versions.
-        max_seconds: Longer recordings are neither trained on nor scored.
-        masking: What is hidden while training.
-        augment: How recordings are changed while training.
+            around the loudest pitch of a recording); `model.frontend.bins` per frame.
+        window: Length of a frame in milliseconds; a hundred frames start in each second. Longer
+            frames separate pitches better from each other and from noise, and blur their changes.
+        normalise: Whose mean and variance normalise the features: those of `all` training
+            recordings, or of each `recording`.
+        store: What a run stores: `features` or `waveforms`; `auto` stores waveforms if
+            `task.augment` makes too many versions of the features.
+        max_seconds: Longest recording, in seconds. Longer ones are cut to their beginning where
+            labels are predicted, and left out of training and scores where transcripts are.
+        masking: What is hidden in training.
+        augment: How recordings are changed in training.
     """
 
     rate: int = 16000

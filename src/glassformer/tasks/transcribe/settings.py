@@ -15,13 +15,14 @@ MOST_LM = 10.0  # of the weight of a language model
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StreamConfig:
-    """How an encoder is trained for `predict --stream`: it hears one chunk after another.
+    """How an encoder is trained for `predict --stream`, which processes one chunk after another.
 
     Args:
-        chunk: Seconds that are heard at once; 0 for whole recordings, and no streams.
+        chunk: Length of a chunk in seconds; 0 for whole recordings, without streaming.
         left: Seconds before a chunk that attention sees, rounded up to whole chunks.
-        varied: Whether the batches of training have chunks of other sizes, too, and half of them
-            hear whole recordings; then files are heard as a whole. Zhang et al., 2020.
+        varied: Whether the length of chunks varies from batch to batch, with half of the batches
+            using whole recordings; files are then transcribed with full context. Zhang et al.,
+            2020.
     """
 
     chunk: float = 0.0
@@ -46,23 +47,25 @@ class TranscribeConfig(SoundConfig):
     """Settings of the job, besides those of its sounds.
 
     Args:
-        max_piece: Recordings longer than so many seconds are cut at pauses to be transcribed; 0 is
-            a quarter more than the longest one that is trained on.
+        max_piece: Recordings longer than this many seconds are cut at pauses before transcription;
+            0 for a quarter more than the longest recording in training.
         lowercase: Whether transcripts are lowercased.
         punctuation: Whether transcripts keep their punctuation.
-        ctc_weight: The share of CTC in the loss and in a joint search; the rest is attention's. 1
-            is CTC alone, without a decoder; 0 is attention alone.
-        intermediate: The share of CTC's loss that is taken after half of the encoder's blocks.
-        label_smoothing: Share of the target that is spread over all tokens, in the loss of
-            attention.
-        search: `auto`, `ctc`, `attention` or `joint`: which scores decide what is written; `auto`
+        ctc_weight: Weight of CTC in the loss and in a joint search; attention has the rest. 1 is
+            CTC alone, without a decoder; 0 is attention alone.
+        intermediate: Share of the CTC loss that is computed after half of the blocks of the
+            encoder.
+        label_smoothing: Share of the target that is spread evenly over all tokens, in the attention
+            loss.
+        search: Which scores decide on a transcript: `auto`, `ctc`, `attention` or `joint`; `auto`
             uses all that are trained.
-        measure: `words` or `characters`: what the goal counts errors in; `auto` looks at the
-            transcripts: characters where a script has no spaces.
+        measure: Unit of the error rate that chooses the best model: `words` or `characters`; `auto`
+            uses characters if the script of the transcripts has no spaces.
         stream: How the encoder is trained to read streams.
         decode: Decoding settings: greedy or beam.
-        lm: The weight of an n-gram model of the training transcripts in beam searches, 0 for none.
-            By default it is chosen on the validation rows, with the share of CTC in a joint search.
+        lm: Weight of an n-gram model of the training transcripts in beam search, 0 for no such
+            model; none chooses it on the validation rows, together with the share of CTC in a joint
+            search.
     """
 
     max_piece: float = 0.0

@@ -18,18 +18,19 @@ class TranslateConfig:
     """Settings of the job.
 
     Args:
-        max_length: Maximum number of tokens per side, without the end; longer texts are truncated.
-        label_smoothing: Share of the target that is spread over all tokens.
-        joint: Whether both sides share a vocabulary; none decides by their characters.
+        max_length: Largest number of tokens per side, without the end; longer texts are truncated.
+        label_smoothing: Share of the target that is spread evenly over all tokens.
+        joint: Whether both sides share one vocabulary; none decides by their characters.
         target: Tokenizer settings of the target; by default those of the source, except that
             symbols such as phonemes are kept whole.
-        measure: `text` for sentences, `symbols` or `letters` for words spelt in those; `auto` looks
-            at the targets.
-        goal: `bleu`, `cer` or `exact`: the score by which the best model is chosen; `auto` takes
-            bleu for sentences, or cer or exact where a library is missing, and exact for words.
+        measure: What targets are: `text` for sentences, `symbols` or `letters` for words spelt in
+            them; `auto` decides by the targets.
+        goal: Score that chooses the best model: `bleu`, `cer` or `exact`; `auto` uses bleu for
+            sentences (cer or exact where a library is missing) and exact for words.
         decode: Decoding settings, for predictions and for the scores of the trained model.
-        monolingual: Files of target-language texts, one per line, to train on as well.
-        backward: The run that translates those back into sources. Sennrich et al., 2015.
+        monolingual: Files of target-language texts, one per line, for additional training pairs.
+        backward: Run that translates the `monolingual` texts back into the source language.
+            Sennrich et al., 2015.
     """
 
     max_length: int = 256

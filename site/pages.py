@@ -24,6 +24,7 @@ PAGES = ROOT / "build" / "pages"
 ELSEWHERE = {
     "site/home.md": "index.md",
     "site/home.zh.md": "index.zh.md",
+    "docs/README.md": "contents.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
     "SECURITY.md": "security-policy.md",

@@ -309,11 +309,11 @@ def test_the_code_in_the_chinese_readme_is_that_of_the_english_one():
 @pytest.mark.parametrize(
     "pattern",
     [
-        r"^    ((?:\$ )?(?:make|\S*glassformer) .*?)(?= {2,}#|$)",  # commands
-        r"^    ([#.]+)$",  # what they draw
-        r"^\| `(\w+)` \|",  # the ladder
+        r"^    ((?:\$ )?(?:make|git|head|\S*glassformer) .*?)(?= {2,}#|$)",  # commands
+        r"^    ([^#\n]+)$",  # what they print
+        r"(`[^`]+`)[:：]",  # the results
         r"^(#+) ",  # the sections
-        r"\]\(([^\s)]+)\)",  # links
+        r"(?:\]\(|src=\")([^\s)\"]+)",  # links and pictures
     ],
 )
 def test_the_chinese_readme_names_what_the_english_one_names(pattern):

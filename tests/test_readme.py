@@ -1,6 +1,7 @@
 """What the documents say is true: their code runs, and what they name exists."""
 
 import re
+import shlex
 import textwrap
 import tomllib
 from configparser import ConfigParser
@@ -39,6 +40,11 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 CHINESE = (ROOT / "README.zh.md").read_text(encoding="utf-8")
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+CORE = (ROOT / "docs" / "reference" / "core.md").read_text(encoding="utf-8")
+INSTALL = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+RESULTS = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+SPEED = (ROOT / "docs" / "results" / "benchmarks.md").read_text(encoding="utf-8")
+BENCHMARKS = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
 
 
 def blocks(text, language="python"):
@@ -59,12 +65,45 @@ def run(code, names=None):
     return names
 
 
-@pytest.mark.parametrize("number", range(len(blocks(README))))
-def test_the_code_in_the_readme_runs(number, capsys):
+@pytest.mark.parametrize("number", range(len(blocks(CORE))))
+def test_the_code_on_the_core_runs(number, capsys):
+    run(blocks(CORE)[number])
+    assert capsys.readouterr().out.startswith(["#.......", "torch.Size([2, 4, 5, 7])"][number])
+
+
+def test_the_code_in_the_readme_runs(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    [code] = blocks(README)
     with quickly(), unchecked():
-        run(blocks(README)[number])
+        run(code)
+    assert capsys.readouterr().out == re.search(r"\)  # (\w+)\n", code)[1] + "\n"
+
+
+def test_the_readme_is_short():
+    assert len(README.splitlines()) <= 160
+
+
+def test_the_commands_in_the_readme_run_on_its_file(tmp_path, monkeypatch, capsys):
+    """On fewer rows and steps; `serve` has its own tests."""
+    monkeypatch.chdir(tmp_path)
+    commands = [line[6:] for line in README.splitlines() if line.startswith("    $ ")]
+    assert [shlex.split(command)[:2] for command in commands] == [
+        ["head", "-3"],
+        *(["glassformer", verb] for verb in ("train", "predict", "explain", "serve")),
+    ]
+    rows = (ROOT / "examples" / "names.csv").read_text(encoding="utf-8").splitlines()
+    shown = README.partition(f"    $ {commands[0]}\n")[2].splitlines()[:3]
+    assert [line.strip() for line in shown] == rows[:3]
+    (tmp_path / "examples").mkdir()
+    few = rows[:1] + [row for row in rows[1:] if row.endswith((",German", ",Polish"))][:80]
+    (tmp_path / "examples" / "names.csv").write_text("\n".join(few), encoding="utf-8")
+    with quickly(), unchecked():
+        for command in commands[1:4]:
+            _, *argv = shlex.split(re.sub("--time 2m", "--steps 2 --size tiny", command))
+            assert main(argv) == 0, command
     printed = capsys.readouterr().out
-    assert printed.startswith(["dull", "#.......", "torch.Size([2, 4, 5, 7])"][number])
+    assert "columns: text = 'name', label = 'language'; header: yes" in printed
+    assert "for German: " in printed or "for Polish: " in printed
 
 
 def test_the_code_in_the_guide_to_heads_runs(capsys):
@@ -109,8 +148,8 @@ def test_plans_are_as_good_as_the_benchmarks_say():
         assert f"{error} %" in text.partition("glassformer plan")[2].partition("\n\n")[0]
 
 
-def test_the_terminal_in_the_readme_shows_what_the_command_prints(capsys):
-    command, picture = re.search(r"    \$ glassformer (.*)\n((?:    [#.]+\n)+)", README).groups()
+def test_the_terminal_on_the_core_shows_what_the_command_prints(capsys):
+    command, picture = re.search(r"    \$ glassformer (.*)\n((?:    [#.]+\n)+)", CORE).groups()
     argv = [word.strip('"') for word in re.findall(r'"[^"]*"|\S+', command)]
     assert main(argv) == 0
     assert capsys.readouterr().out == textwrap.dedent(picture)
@@ -163,25 +202,25 @@ def test_the_example_of_a_job_is_the_one_that_is_taken_through_every_command():
 def test_the_alphabet_is_the_one_in_core():
     alphabet = [line for line in core.__doc__.splitlines() if line.startswith("    ")]
     assert len(alphabet) > 1
-    assert "\n".join(alphabet) in README
+    assert "\n".join(alphabet) in CORE
 
 
 def names_in(section):
     """What the rows of a section's table are about."""
-    text = README.partition(section)[2].partition("\n## ")[0]
+    text = CORE.partition(section)[2].partition("\n## ")[0]
     return re.findall(r"^\| `(\w+)` \|", text, flags=re.MULTILINE)
 
 
-def test_the_ladder_has_every_kernel_in_order():
+def test_the_table_of_kernels_has_every_kernel_in_order():
     assert names_in("## Attention kernels") == list(KERNELS)
 
 
 def test_the_sizes_are_those_of_the_dial():
-    assert names_in("## In Python") == list(SIZES)
+    assert names_in("## Whole models") == list(SIZES)
     for name, size in SIZES.items():
         hidden = stack_of_size(name).hidden
         row = f"| `{name}` | {size['dim']} | {size['heads']} | {size['depth']} | {hidden} |"
-        assert row in README
+        assert row in CORE
 
 
 def test_the_map_shows_every_folder_and_nothing_that_is_not_there():
@@ -192,42 +231,57 @@ def test_the_map_shows_every_folder_and_nothing_that_is_not_there():
     assert {f"{folder.relative_to(ROOT)}/" for folder in folders} <= set(places)
 
 
-@pytest.mark.parametrize("text", [README, CHINESE], ids=["English", "Chinese"])
-def test_every_extra_is_explained(text):
-    rows = re.findall(r"^\| `(\w+)` \| [^|]+ \|$", text, flags=re.MULTILINE)
+def test_every_extra_is_explained():
+    rows = re.findall(r"^\| `(\w+)` \| [^|]+ \|$", INSTALL, flags=re.MULTILINE)
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
         "optional-dependencies"
     ]
     assert {*rows} == extras.keys() - {"dev"}
 
 
-def test_both_languages_have_the_same_code_commands_and_figures():
-    def facts(text):
-        commands = re.findall(
-            r"^    ((?:glassformer|pip|python3) [^#\n]*?)(?=  |$)", text, re.MULTILINE
-        )
-        figures = re.findall(r"\| `([\w-]+)` \|.*?\| ([\d.]+ \[[^]]+\]) \| ([\d.]+) \|", text)
-        return blocks(text), commands, figures
+@pytest.mark.parametrize("text", [README, CHINESE], ids=["English", "Chinese"])
+def test_the_results_in_the_readme_are_those_of_the_page_of_results(text):
+    shown = re.findall(r"`([\w-]+)`[:：][^|]*?([\d.]+)[^|\[]*(\[[\d., ]+\])", text)
+    assert len(shown) == len({*re.findall(r"`train (\w+)`", text)} - {"pretrain"})
+    for name, value, ends in shown:
+        [row] = [row for row in RESULTS.splitlines() if row.startswith(f"| `{name}`")]
+        assert f"**{value}** {ends}" in row
 
-    assert len(facts(README)[2]) >= 15
-    assert facts(README) == facts(CHINESE)
+
+def test_the_readme_counts_the_recipes():
+    recipes = [path for path in (ROOT / "recipes").glob("*.toml") if "[result]" in path.read_text()]
+    for text, unit in [(README, "results"), (CHINESE, "个结果")]:
+        assert re.search(rf"\[{len(recipes)} {unit}\]\(docs/results\.md\)", text)
+
+
+@pytest.mark.parametrize("text", [README, CHINESE], ids=["English", "Chinese"])
+@pytest.mark.parametrize(
+    ("peer", "measured"),
+    [
+        ("gpt-fast", r"\| `one`: .*\| ([\d.]+)x"),
+        ("nanoGPT", r"\| `language-model` \| nanoGPT .*\| ([\d.]+)x"),
+        ("padded batches|填充批次", r"\| `engine`: .*\| ([\d.]+)x"),
+    ],
+)
+def test_the_readme_is_as_fast_as_the_benchmarks_say(text, peer, measured):
+    [shown] = re.findall(rf"^\|[^|]+\| [^|]*(?:{peer}) \| ([\d.]+)x \|", text, re.MULTILINE)
+    [value] = re.findall(measured, BENCHMARKS)
+    assert float(shown) == round(float(value), len(shown.partition(".")[2]))
+    assert f"{shown}x" in SPEED
 
 
 def test_translation_is_as_fast_as_the_benchmarks_say():
     [table] = re.findall(r"^## Translation\n[^|]*((?:\|.*\n)+)", BENCHMARKS, flags=re.MULTILINE)
     rows = [re.findall(r"\| ([\d.]+)x \(", row) for row in table.splitlines()[2:]]
-    speeds = {
-        "Hugging Face": [float(row[0]) for row in rows],
-        "CTranslate2": [float(row[1]) for row in rows if len(row) > 1],
-    }
-    for peer, ratios in speeds.items():
-        least, most = f"{min(ratios):.1f}", f"{max(ratios):.1f}"
-        assert f"{least} to {most} times as fast as {peer}" in " ".join(README.split())
-        assert re.search(rf"{peer}[^，；]* 的 {least} 到 {most} 倍", CHINESE)
+    hugging_face = [float(row[0]) for row in rows]
+    least, most = f"{min(hugging_face):.1f}x", f"{max(hugging_face):.1f}x"
+    assert f"Hugging Face `generate` | {least} to {most} |" in README
+    assert f"Hugging Face `generate` | {least} to {most} |" in SPEED
+    assert f"Hugging Face `generate` | {least} 到 {most} |" in CHINESE
+    peers = [float(row[1]) for row in rows if len(row) > 1]
+    assert f"CTranslate2 | {min(peers):.1f}x to {max(peers):.1f}x |" in SPEED
 
 
-BENCHMARKS = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
-SPEED = (ROOT / "docs" / "results" / "benchmarks.md").read_text(encoding="utf-8")
 SPEEDS = re.findall(r"^\| ([^|\n]+\|[^|\n]+) \|([^|\n]*\dx[^|\n]*)\|", SPEED, flags=re.MULTILINE)
 
 
@@ -254,11 +308,21 @@ def test_the_error_of_plans_is_the_median_of_the_benchmarks(page):
     assert (len(ratios), f" {median:.0%}".replace("%", " %") in text) == (5, True)
 
 
-@pytest.mark.parametrize("text", [README, CHINESE])
-def test_the_pytorch_to_install_first_is_the_one_that_set_up_pins(text):
+def test_the_pytorch_to_install_first_is_the_one_that_set_up_pins():
     pins = (ROOT / "constraints.txt").read_text()
-    [named] = re.findall(r"\[[^\]]*PyTorch (\d+\.\d+)[^\]]*\]", text)
+    [named] = re.findall(r"\[[^\]]*PyTorch (\d+\.\d+)[^\]]*\]", INSTALL)
     assert f"\ntorch=={named}." in pins
+
+
+@pytest.mark.parametrize("name", ["troubleshooting.md", "troubleshooting.zh.md"])
+def test_every_message_to_look_up_is_one_that_is_printed(name):
+    sources = [path.read_text("utf-8") for path in (ROOT / "src" / "glassformer").rglob("*.py")]
+    said = re.sub(r'"\s*\n\s*f?"', "", "\n".join(sources))  # a sentence on two lines
+    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    cells = re.findall(r"^\| (`[^|]+) \| [^|]+ \| [^|]+ \|$", page, flags=re.MULTILINE)
+    assert len(cells) >= 30
+    parts = [part for cell in cells for part in re.findall(r"`([^`]+)`", cell)]
+    assert [part for part in parts if part not in said] == []
 
 
 def test_hints_for_a_missing_library_name_an_extra_there_is_from_a_package_and_a_clone():

@@ -321,5 +321,7 @@ def test_the_chinese_readme_names_what_the_english_one_names(pattern):
     assert named
     english = re.findall(pattern, README, flags=re.MULTILINE)
     # Pages and pictures in Chinese have names of their own, and Chinese headings.
-    same = [re.sub(r"\.zh(?=\.)|(?<=md)#.*", "", name) for name in named]
-    assert same == [re.sub(r"(?<=md)#.*", "", name) for name in english]
+    same, as_there = (
+        [re.sub(r"\.zh(?=\.)|(?<=md)#.*", "", name) for name in names] for names in (named, english)
+    )
+    assert same == as_there

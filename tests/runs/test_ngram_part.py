@@ -303,6 +303,9 @@ def test_what_needs_the_network_says_that_it_was_not_kept(alone, tmp_path):
     assert found.method in ("occlusion", "ngrams")
     assert "The run did not keep its network, which takes no part." in found.notes
     assert found.attention == ()
+    for method in ("rollout", "integrated_gradients"):
+        with pytest.raises(GlassformerError, match=f"{method} looks inside it: choose ngrams, occ"):
+            alone.explain("a film", method=method)
     with pytest.raises(GlassformerError, match=r"its network was not kept; .* it has no heads"):
         alone.heads  # noqa: B018
     with pytest.raises(GlassformerError, match="which this run did not keep"):

@@ -95,7 +95,7 @@ def test_texts_are_of_no_use_to_a_classifier_of_recordings(tmp_path):
     rows = record(tmp_path / "sounds", WORDS * 4)
     table = [{"path": row["path"], "label": row["text"][0]} for row in rows]
     given = {"unlabelled": [{"text": "more of the town"}], "set": TINY}
-    with pytest.raises(GlassformerError, match="brings rows with a text, but those of .* none"):
+    with pytest.raises(GlassformerError, match=r"brings rows with a text, but those of .* none"):
         glassformer.train("classify", table, **options(tmp_path, **given))
 
 

@@ -37,6 +37,7 @@ from glassformer.runs.folder import RunFolder
 from glassformer.runs.nearest import TrainingVectors, training_vectors
 from glassformer.runs.row_results import MethodsCompared, WordsRanked
 from glassformer.runs.rows import OpenedRows
+from glassformer.runs.warm_start import NETWORK_NOT_KEPT
 from glassformer.tasks import JOBS
 from glassformer.tasks.explainer import Explainer
 from glassformer.tasks.job import AnyTask
@@ -114,6 +115,12 @@ class RunExplainer:
         method = chosen.method
         if method is not None and method not in METHODS:
             raise GlassformerError(unknown("method", method, METHODS))
+        if method is not None and METHODS[method].inside and not self.folder.keeps_network:
+            others = [name for name, one in METHODS.items() if not one.inside]
+            raise GlassformerError(
+                f"{self.folder.path}: {NETWORK_NOT_KEPT}; {method} looks inside it: choose "
+                f"{', '.join(others[:-1])} or {others[-1]}"
+            )
         subject = self.job.subject(self.model, given, target=chosen.target, unit=chosen.unit)
         trusted = kept(self.folder)
         if trusted is None and chosen.measure:

@@ -31,7 +31,9 @@ from glassformer.data import rows
 from glassformer.data.images import reading
 from glassformer.data.sources import decoding
 from glassformer.models.stacks import Encoder
+from glassformer.tasks.classify import suited
 from glassformer.tasks.classify.settings import ClassifyConfig
+from glassformer.tasks.classify.texts import TextInputs
 from glassformer.tasks.generate.settings import GenerateConfig
 from glassformer.tasks.recommend.settings import RecommendConfig
 from glassformer.tasks.shared import labels, ngrams
@@ -140,6 +142,29 @@ def test_the_code_on_training_runs(page, said, capsys, tmp_path, monkeypatch):
     with quickly(), unchecked():
         run(blocks((ROOT / "docs" / page).read_text(encoding="utf-8"))[0])
     assert capsys.readouterr().out.endswith(said)
+
+
+def test_the_defaults_of_a_classifier_on_a_cpu_are_those_of_the_code():
+    guide = (ROOT / "docs" / "guides" / "classifying.md").read_text(encoding="utf-8")
+    table = guide.partition("| training texts on a CPU |")[2].partition("\n\n")[0]
+    found = [re.findall(r"\d+(?:[,.]\d+)*", row) for row in table.splitlines()[2:]]
+    general, million = SIZES["tiny"], 1_000_000
+    few, many = f"{suited.FEW / million:g}", f"{suited.MANY / million:g}"
+    both = [suited.by_both(epochs=6.0), suited.by_both(epochs=4.0)]
+    kinds = [*both, suited.by_characters(), *(suited.by_words(many=some) for some in (False, True))]
+    sentences, more, phrases, longer, most = (f"{kind['train']['epochs']:g}" for kind in kinds)
+    usual = ["1", f"{TextInputs.epochs:g}"]
+    assert found == [
+        [f"{suited.FEWEST:,}", f"{general['dim']}", f"{general['depth']}", *usual],
+        [
+            *(f"{suited.PHRASE}", f"{suited.SENTENCE}", few),
+            *("4", sentences, f"{suited.FEWER:,}", more),
+        ],
+        [f"{suited.SHORT}", many, "4", few, "2", phrases],
+        [many, "4", few, "2", longer],
+        [f"{suited.MOST / million:g}", "1", most, phrases],
+        [f"{suited.FEWEST:,}", *usual],
+    ]
 
 
 def test_plans_are_as_good_as_the_benchmarks_say():

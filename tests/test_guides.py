@@ -58,7 +58,7 @@ def text_of(page):
         ("guides/generating", f"lasts {GenerateTask.default_epochs:g} epochs"),
         ("guides/generating", f"below {SMALL // MILLION} million characters of text"),
         ("guides/generating", f"below 1 less | {SAMPLE.temperature:g} |"),
-        ("guides/generating", f"and no more | {SAMPLE.top_p:g} |"),
+        ("guides/generating", f"to at least p | {SAMPLE.top_p:g} |"),
         ("guides/generating", f"in training, {GenerateConfig().max_length} by default"),
         ("guides/recognising", f"more than {round(reading.MOST_PIXELS / MILLION)} million pixels"),
         ("guides/recognising", f"at most {RecogniseConfig().largest} pixels (`task.largest`)"),

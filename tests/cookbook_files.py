@@ -65,7 +65,7 @@ def write_texts() -> None:
     table(Path("split.csv"), [r | {"split": splits[n // 2 % 5]} for n, r in enumerate(rows)])
     bare = [f'"{r["text"]}",{r["label"]}' for r in rows]
     write(Path("bare.csv"), *bare)
-    for name, start in (("test.csv", 2), ("valid.csv", 3)):
+    for name, start in (("test.csv", 2), ("valid.csv", 3), ("new.csv", 8), ("others.csv", 9)):
         table(Path(name), sentences(20, seed=start), "text", "label")
     for number, row in enumerate(rows):
         write(Path("reviews") / row["label"] / f"{number}.txt", row["text"])

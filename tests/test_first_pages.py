@@ -1,4 +1,4 @@
-"""Every command of the quick start and of the page on data runs, on files of a few rows.
+"""Every command of the pages that are read first runs, on files of a few rows.
 
 Those of the page on data are about reading, so training ends where its first step would begin.
 """
@@ -70,6 +70,16 @@ def test_a_command_of_the_page_on_data_runs(line, cookbook, monkeypatch):
         with pytest.raises(ReadyError):
             run(line)
     else:
+        run(line)
+
+
+def test_the_commands_on_starting_from_a_run_run_one_after_the_other(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cookbook_files.write_texts()
+    guide = ROOT / "docs" / "guides" / "starting-from-a-run.md"
+    lines = commands(guide.read_text(encoding="utf-8"))
+    assert len(lines) >= 8
+    for line in lines:
         run(line)
 
 

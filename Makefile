@@ -21,7 +21,7 @@ GPU_FILES := $(wildcard $(patsubst %,tests/core/test_%.py,kernels caches paged))
 help:  ## Show this help
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
 
-demo: $(VENV)/.demo  ## Train a small model for each job on embedded data (eight minutes on two cores)
+demo: $(VENV)/.demo  ## Train four small models on embedded data (eight minutes on two cores)
 	$(BIN)/glassformer demo
 
 test: $(VENV)/.done  ## Run the test suite

@@ -25,10 +25,10 @@ def demo(
     ] = HOME,
     quiet: Quiet = False,
 ) -> None:
-    """Train a small model for each job on embedded data: eight minutes on two cores.
+    """Train four small models on embedded data: names, dates, Python and Morse code.
 
-    Shows their scores beside baselines, explains a prediction, and says how to open the page on
-    them. An interrupted demo continues; finished runs are kept.
+    Takes eight minutes on two cores. Shows their scores next to baselines, explains a prediction,
+    and says how to open the page on them. An interrupted demo continues; finished runs are kept.
     Example: glassformer demo
     """
     from glassformer.explaining.views.terminal import ExplanationView

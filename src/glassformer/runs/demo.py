@@ -1,4 +1,4 @@
-"""The demo: a small model for each job, on embedded data, within a time budget.
+"""The demo: four small models on embedded data, each within a time budget.
 
 The runs lie side by side in one folder. One that was interrupted continues; a finished one is kept.
 """

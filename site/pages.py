@@ -25,6 +25,7 @@ ELSEWHERE = {
     "site/home.md": "index.md",
     "site/home.zh.md": "index.zh.md",
     "docs/README.md": "contents.md",
+    "docs/README.zh.md": "contents.zh.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
     "SECURITY.md": "security-policy.md",
@@ -34,18 +35,20 @@ ELSEWHERE = {
     "recipes/README.md": "recipes.md",
     "site/iframe-worker.js": "assets/iframe-worker.js",
 }
+BOOST = "---\nsearch:\n  boost: {}\n---\n\n"  # below 1: found after other pages
 FENCED = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 TO_ENGLISH = re.compile(r"\[([^\]]+)\]\(((?!https?:)[\w./-]+)(?<!\.zh)\.md(#[\w-]+)\)")
 LINK = re.compile(r"(?<=\]\()(?!https?:|#)([^)#\s]+)")
 FORMULA = re.compile(r"\$\$(.+?)\$\$", re.DOTALL)
 PAGE = re.compile(r"^\[[^\]]+\]\((pages/[\w-]+\.html)\)$", re.M)  # shown where it is linked
 FOLDED = re.compile(r"^<details>$", re.M)  # Markdown within HTML has to be asked for
+FOR_CONTRIBUTORS = ("dev/", "changelog.md")  # found last, as they have every word
 IN_LINE = re.compile(r"(?<![\w$])\$([^$\n]+)\$(?![\w$])")
 
 
 def api_page() -> str:
     """The signature and description of every public name, from its docstring."""
-    head = "---\nsearch:\n  boost: 0.5\n---\n\n# Python API\n"
+    head = BOOST.format(0.5) + "# Python API\n"
     names = sorted(f"{module}.{name}" for module, names in PUBLIC.items() for name in names)
     return "\n".join([head, *(f"::: {name}\n" for name in names)])
 
@@ -97,7 +100,8 @@ def page(path: Path, target: str, targets: dict[Path, str]) -> str:
             # In a span, since Markdown ends the paragraph where a line begins with <math>.
             prose = IN_LINE.sub(lambda math: f"<span>{convert(math[1])}</span>", prose)
         parts[number] = prose
-    return "".join(parts)
+    head = BOOST.format(0.3) if target.startswith(FOR_CONTRIBUTORS) else ""
+    return head + "".join(parts)
 
 
 def write_pages() -> None:

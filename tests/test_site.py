@@ -137,3 +137,17 @@ def test_make_docs_writes_what_has_changed_and_fails_once(tmp_path, monkeypatch,
     )
     assert page.read_text(encoding="utf-8").startswith("# Every setting\n")
     assert docs.main([]) == 0
+
+
+@pytest.mark.parametrize("index", ["README.md", "README.zh.md"])
+def test_the_index_leads_to_every_page_for_readers(index):
+    folder = ROOT / "docs"
+    text = (folder / index).read_text(encoding="utf-8")
+    linked = {link.partition("#")[0] for link in re.findall(r"\]\(([^)]+\.md[^)]*)\)", text)}
+    pages = {str(path.relative_to(folder)) for path in folder.rglob("*.md")}
+    wanted = {page for page in pages if ".zh." not in page}
+    if ".zh." in index:  # to the Chinese page where there is one
+        in_chinese = {page: page.replace(".md", ".zh.md") for page in wanted}
+        wanted = {there if there in pages else page for page, there in in_chinese.items()}
+    others = {page for page in wanted if page.startswith(("tour/", "dev/", "README"))}
+    assert wanted - others - linked == set()

@@ -81,7 +81,11 @@ def test_texts_that_nothing_reads_are_told_of(tmp_path, capsys):
     [
         ("classify", {"pretrain": False}, "unlabelled is for pretraining, which"),
         ("generate", {}, "unlabelled: generate has no pretraining stage, only classify"),
-        ("classify", {"settings": ("model.frontend.kind=ngrams",)}, "reads n-grams, which cannot be masked"),
+        (
+            "classify",
+            {"settings": ("model.frontend.kind=ngrams",)},
+            "reads n-grams, which cannot be masked",
+        ),
     ],
 )
 def test_they_are_refused_where_nothing_would_read_them(job, more, message):

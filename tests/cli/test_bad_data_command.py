@@ -8,6 +8,7 @@ import torch
 from quick import quickly
 from small_files import SHORT, reviews, trained, write_csv
 
+from glassformer.cli import main
 from glassformer.data.sources import files
 
 
@@ -189,11 +190,15 @@ def test_no_time_at_all_is_refused(words, tmp_path, refused):
     assert "must be above 0" in refused("train", "classify", "fine.csv", "--quiet", *words)
 
 
-def test_too_little_time_is_refused_and_leaves_nothing_behind(tmp_path, refused):
+def test_too_little_time_is_refused_and_keeps_only_what_was_read(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     write_csv(tmp_path / "fine.csv", reviews())
     words = [word for word in SHORT if word not in ("--steps", "3")]
-    told = refused("train", "classify", "fine.csv", "--time", "1s", *words)
-    assert told.startswith("--time 1s is too short: ")
+    assert main(["train", "classify", "fine.csv", "--time", "1s", *words]) == 1
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("glassformer: --time 1s is too short: ")
+    assert (tmp_path / "runs" / "fine" / "data").is_dir()
+    assert not (tmp_path / "runs" / "fine" / "model.safetensors").exists()
 
 
 def test_an_unknown_job_is_refused_with_the_choices(tmp_path, refused):

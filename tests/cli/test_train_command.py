@@ -63,7 +63,9 @@ def test_json_is_one_object_on_standard_output_and_quiet_leaves_standard_error_e
     assert found["job"] == "classify"
     assert {"accuracy", "macro_f1"} <= found["scores"].keys()
     for score in found["scores"].values():
-        assert 0 <= score["low"] <= score["value"] <= score["high"] <= 1
+        assert 0 <= score["value"] <= 1
+        low, high = score["low"], score["high"]
+        assert score["reason"] if low is None else 0 <= low <= score["value"] <= high <= 1
     assert found["scores"] == next(iter(report_of("run")["scores"].values()))
 
 

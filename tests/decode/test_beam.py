@@ -67,7 +67,7 @@ def test_a_beam_as_wide_as_the_space_is_exhaustive_search(penalty, strength, sto
 @pytest.mark.parametrize("end", [-1.0, 1.0, 3.0])
 def test_a_beam_of_one_is_greedy(end):
     scorer = HashScorer(11, 17, end=end)
-    for more in ({}, {"repetition": 1.4, "no_repeat": 2, "min_length": 3}):
+    for more in ({}, {"no_repeat": 2, "min_length": 3}):
         beam = replace(beam_of(1, length=9), **more)
         greedy = decode(scorer, ASK, DecodeConfig(max_length=9, **more))
         found = decode(scorer, ASK, beam)

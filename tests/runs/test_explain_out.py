@@ -28,7 +28,9 @@ def run(tmp_path_factory):
 
 def test_every_method_works_with_a_pool_that_attends(tmp_path):
     pool = "model.pool=attention"
-    run = learn(write_reviews(tmp_path / "reviews.csv"), tmp_path / "run", pool, steps=1)
+    run = learn(
+        write_reviews(tmp_path / "reviews.csv"), tmp_path / "run", pool, "model.ngrams=no", steps=1
+    )
     for method in METHODS:
         found = run.explain(TEXT, method=method)
         assert not found.influence.requires_grad

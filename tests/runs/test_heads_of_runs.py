@@ -45,22 +45,20 @@ def test_heads_are_profiled_on_the_validation_rows_or_on_a_file(run, tmp_path, c
 
 
 def test_rows_that_cannot_be_explained_are_left_out(run, monkeypatch):
-    explained, original = [], LabelExplainer.subject
+    texts, original = [], LabelExplainer.subject
 
     def some(self, model, given, **options):
-        explained.append(given)
-        if len(explained) % 3 != 2:
+        texts.extend([] if given in texts else [given])
+        if texts.index(given) != 1:
             raise GlassformerError("nothing was read")
         return original(self, model, given, **options)
 
     monkeypatch.setattr(LabelExplainer, "subject", some)
     found = run.heads.look(rows=3)
-    assert (found.rows, len(found.heads), len(explained)) == (1, 4, 3)
+    assert (found.rows, len(found.heads), len(texts)) == (1, 4, 3)
     assert run.explainer.summary(method="attention", rows=3).found.rows == 1
-    assert len(explained) == 6
     with pytest.raises(GlassformerError, match="nothing was read"):
         run.heads.look(rows=1)
-    explained.clear()
     with pytest.raises(GlassformerError, match="nothing was read"):
         run.explainer.summary(method="attention", rows=1)
 

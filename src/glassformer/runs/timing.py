@@ -271,8 +271,8 @@ def too_short(config: Config, costs: Costs, budget: Budget) -> TooLittleTimeErro
 def rounded_up(seconds: float) -> str:
     """A time budget that is at least so long, as a person would write it.
 
-    >>> rounded_up(31), rounded_up(100), rounded_up(1000), rounded_up(9000)
-    ('40s', '2m', '17m', '2h40m')
+    >>> rounded_up(31.0), rounded_up(100.0), rounded_up(1000.0), rounded_up(9000.0)
+    ('40s', '2m', '17m', '2h30m')
     """
     if seconds <= 90:
         return f"{10 * math.ceil(seconds / 10)}s"

@@ -171,7 +171,7 @@ class Tokenizer:
         [False, False, True, True, True]
         >>> tokenizer = Tokenizer.train("bpe", ["what a film"] * 2, vocabulary=300)
         >>> tokenizer.strange("a 雪", tokenizer.encode(["a 雪"])[0]).tolist()
-        [False, True, True, True, True]
+        [False, False, True, True, True]
         """
         if self.kind != "bpe" or not self.learned_characters:
             return np.asarray(ids) == self.unknown

@@ -260,6 +260,8 @@ class TranscribePredictor(SoundPredictor[TranscribeTask], SpeechWriter, SourceWr
     def reliability(self) -> Reliability | None:
         """What validation rows say of transcripts by the search of the run; nothing by another."""
         own, used = self.task.searcher, self.searcher
+        if self.task.reliability is None:
+            return None
         same = used.decode.method == own.decode.method and used.fusion is own.fusion
         return self.task.reliability if same else None
 

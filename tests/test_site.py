@@ -46,6 +46,16 @@ def test_chapters_have_their_title_on_top_and_formulas_within_their_sentences():
     assert not any(re.search(r'^<math[^>]*"inline"', text, re.M) for text in texts)
 
 
+def test_solutions_are_folded_and_pages_of_explain_are_shown_where_they_are_linked():
+    pages = pytest.importorskip("pages", reason="needs the extra docs")
+    for name, shown in [("", "pages/reviews.html"), (".zh", "../../tour/pages/reviews.html")]:
+        path = TOUR / f"14-inside{name}.md"
+        text = pages.page(path, f"tour/{path.name}", pages.sources())
+        assert f'<iframe src="{shown}"' in text
+        assert '<details markdown="1">' in text
+        assert "<!-- full -->" not in text
+
+
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md"), *ROOT.glob("*/README.md")])
 CHINESE = [page for page in PAGES if ".zh." in page.name]
 

@@ -103,6 +103,15 @@ def test_the_python_page_names_every_public_name():
     assert {name for names in PUBLIC.values() for name in names} <= words
 
 
+def test_the_page_of_the_run_folder_names_every_file_of_the_stored_runs():
+    text = (ROOT / "docs" / "reference" / "run-folder.md").read_text(encoding="utf-8")
+    named = [re.escape(name).replace(r"\*", ".*") for name in re.findall(r"`([^` ]+?)/?`", text)]
+    runs = [path.parent for path in (ROOT / "tests" / "fixtures" / "runs").rglob("command.txt")]
+    files = {path.name for run in runs for path in run.iterdir() if path.name != "checkpoints"}
+    assert len(files) > 20
+    assert [name for name in sorted(files) if not re.fullmatch("|".join(named), name)] == []
+
+
 def test_the_menu_has_every_page():
     pages = pytest.importorskip("pages", reason="needs the extra docs")
     named = [page for part in pages.navigation() for title in part.values() for page in title]

@@ -275,10 +275,30 @@ def test_the_results_in_the_readme_are_those_of_the_page_of_results(text):
         assert f"**{value}** {ends}" in row
 
 
+@pytest.mark.parametrize("page", ["faq.md", "faq.zh.md"])
+@pytest.mark.parametrize(
+    ("recipe", "said"),
+    [
+        ("digits", r"1,400[^,，]*?(\d+) %"),
+        ("trec", r"(?<!\d)5,000[^%]*?(\d+) %"),
+        ("imdb", r"25,000[^,，]*?(\d+) %"),
+        ("multi30k-en-de", r"29,000\D*?(\d+) BLEU"),
+        ("fsdd", r"2,700\D*?([\d.]+) %"),
+    ],
+)
+def test_the_results_named_for_orientation_are_those_of_the_recipes(page, recipe, said):
+    [shown] = re.findall(said, " ".join((ROOT / "docs" / page).read_text("utf-8").split()))
+    [row] = [row for row in RESULTS.splitlines() if row.startswith(f"| `{recipe}`")]
+    [value] = re.findall(r"\*\*([\d.]+)\*\*", row)
+    assert Decimal(shown) == round(Decimal(value), len(shown.partition(".")[2]))
+
+
 def test_the_readme_counts_the_recipes():
     recipes = [path for path in (ROOT / "recipes").glob("*.toml") if "[result]" in path.read_text()]
     for text, unit in [(README, "results"), (CHINESE, "个结果")]:
         assert re.search(rf"\[{len(recipes)} {unit}\]\(docs/results\.md\)", text)
+    notes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"\n{len(recipes)} published results" in notes
 
 
 @pytest.mark.parametrize("text", [README, CHINESE], ids=["English", "Chinese"])

@@ -76,7 +76,9 @@ def test_a_page_in_chinese_has_an_english_one(guide):
 def test_the_links_of_a_page_lead_somewhere(page):
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
     text = re.sub(r"`[^`\n]*`", "", text)
-    for link, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)#?([^)\s]*)\)", text):
+    named = re.findall(r"\]\((?!https?:)([^)#\s]*)#?([^)\s]*)\)", text)
+    named += [(picture, "") for picture in re.findall(r'<img src="([^"]+)"', text)]
+    for link, anchor in named:
         there = page.parent / link if link else page
         assert there.exists(), link
         assert not anchor or anchor in anchors(there), f"{link}#{anchor}"

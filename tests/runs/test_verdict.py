@@ -75,9 +75,9 @@ def test_where_the_baseline_is_better_the_report_says_what_to_do(tmp_path):
 
 def test_where_the_baseline_is_ahead_by_what_may_be_chance_it_is_named_all_the_same(tmp_path):
     (told,) = what_next(BEHIND, RunFolder(tmp_path), kept=True, room=True)
-    assert told.startswith("The baseline may be slightly better here: use it with `glassformer")
+    assert told.startswith("The baseline may be better here: use it with `glassformer")
     (told,) = what_next(BEHIND, RunFolder(tmp_path), kept=False, room=True)
-    assert told == f"The baseline may be slightly better here: try {CHOICES}."
+    assert told == f"The baseline may be better here: try {CHOICES}."
 
 
 def test_a_tie_with_the_baseline_says_what_to_try_unless_nothing_is_left_to_gain(tmp_path):

@@ -10,7 +10,7 @@ from glassformer.metrics.units import Units
 
 SMALLEST_P = 0.001  # smaller values are shown as below this
 BASELINE_WINS = "The baseline is better here"  # how the notes on it begin
-BASELINE_AHEAD = "The baseline may be slightly better here"
+BASELINE_AHEAD = "The baseline may be better here"
 
 
 def named(text: str) -> str:

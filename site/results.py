@@ -14,9 +14,9 @@ INTRODUCTION = """\
 # Results
 
 Every row is a recipe in [recipes/](../recipes/README.md). `glassformer reproduce NAME` trains it
-again and checks that the score agrees. Square brackets hold 95 % intervals; how they, the baselines
-and the times were obtained is on one page, [protocol](results/protocol.md). Published figures are
-for the same task; where we found none, the cell is empty.
+again and checks that the score agrees. Square brackets hold 95 % intervals. The page
+[protocol](results/protocol.md) explains how intervals, baselines and times were obtained. Published
+figures are for the same task; where we found none, the cell is empty.
 
 A mark shows how often the test rows were used: **†** other settings had been scored on them before;
 **‡** they also chose settings or steps. Rows without a mark were scored once. Times with **\\***

@@ -72,7 +72,8 @@ class ServedModel:
         self.predictor = run.predictor
         if not (self.reads_text or self.reads_sound or self.reads_images):
             raise GlassformerError(
-                f"{run.folder.path}: its inputs are no texts, recordings or images; serve others"
+                f"{run.folder.path}: cannot be served: job {run.config.job!r} has an unsupported "
+                f"input type; use `glassformer predict`"
             )
         observe = metrics.batch_inputs.labels(name).observe
         batching, brief = config.batching, self._is_brief

@@ -48,10 +48,14 @@ def no_texts(columns: Sequence[str], head: Sequence[Row]) -> str:
 
 
 def amounts_instead(columns: Sequence[str], head: Sequence[Row]) -> str:
-    """What to say where labels are missing and a column holds numbers, such as ages or prices."""
+    """What to say where labels are missing and a column holds numbers, such as ages or prices.
+
+    Amounts recur; numbers that are all different may be one side of pairs.
+    """
     for column in columns:
-        values = {as_text(row.values.get(column)).strip() for row in head} - {""}
-        if len(values) > GRADES and all(map(NUMBER.fullmatch, values)):
+        filled = [text for row in head if (text := as_text(row.values.get(column)).strip())]
+        values = {*filled}
+        if GRADES < len(values) < len(filled) and all(map(NUMBER.fullmatch, values)):
             return (
                 f"{column!r} holds numbers, and no job predicts amounts: make a few grades of them "
                 f"in a column of their own, such as low, medium and high"

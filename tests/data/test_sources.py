@@ -370,7 +370,14 @@ def test_the_encoding_may_be_given(tmp_path, codec):
     assert values(path, encoding=codec) == [{"text": word, "label": "a"}]
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".txt", ".csv.gz"])
+@pytest.mark.parametrize(
+    "suffix",
+    [
+        ".csv",
+        ".csv.gz",
+        *(pytest.param(name, marks=pytest.mark.full) for name in (".jsonl", ".txt")),
+    ],
+)
 def test_a_file_is_never_in_memory_as_a_whole(tmp_path, suffix):
     line = '{"text": "' + "x" * 1000 + '", "label": 1}\n' if "json" in suffix else "x" * 1000 + "\n"
     path = write(tmp_path / f"big{suffix}", ("text\n" if "csv" in suffix else "") + line * 4001)

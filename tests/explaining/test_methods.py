@@ -47,7 +47,7 @@ def found(run, texts, method):
 @pytest.mark.parametrize(
     ("method", "some"),
     [
-        ("attention_x_gradient", 20),
+        ("attention_x_gradient", 10),
         ("occlusion", 20),
         ("integrated_gradients", 4),
         pytest.param("integrated_gradients", 20, marks=pytest.mark.full),

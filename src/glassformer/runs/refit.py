@@ -29,7 +29,7 @@ TRAIN, VALID = SPLITS.index("train"), SPLITS.index("valid")
 def refit(
     result: FitResult, folder: RunFolder, display: Display, budget: Budget | None = None
 ) -> FitResult:
-    """The same run with a model that has learned from its validation rows, too.
+    """Train a finished run again, on its training and validation rows together.
 
     Args:
         budget: Where this does not fit into it, the model stays as it is.

@@ -242,7 +242,7 @@ class Run:
     def predict_partly(
         self, inputs: Iterable[Any], **options: Any
     ) -> Iterator[Prediction | Partial]:
-        """The same, with what is known of a prediction while it is being made."""
+        """Yield partial answers while they are written, then each prediction."""
         predictor = self.configured(**options)
         yield from partial_predictions(predictor, self._resting(), self.machine, inputs)
 

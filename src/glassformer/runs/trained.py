@@ -83,7 +83,7 @@ def predictions(
 def partial_predictions(
     predictor: Predictor[Any, Any], model: nn.Module, machine: Machine, inputs: Iterable[Any]
 ) -> Iterator[Prediction | Partial]:
-    """The same, with what is known of a prediction while it is being made.
+    """Yield partial answers while they are written, then each prediction.
 
     A missing input, such as None, has an empty prediction.
     """
